@@ -36,7 +36,7 @@ const saved = async (storage: CheckpointStorage, claim: Claim, from: number, to:
 }
 
 describe('the memory store', () => {
-  test('a second store on the same data models a restart, and the first one loses its claims at once', async () => {
+  test('a second store on the same data simulates a restart: the first store loses its claims at once', async () => {
     const data = memoryData()
     const killed = memoryStorage(data)
     const claim = await claimed(killed)

@@ -82,7 +82,7 @@ test('a second answer is refused and the first stays', async () => {
   expect((await host()).stdout).toContain('Completed "first"')
 })
 
-test('a second answer to a run of a workflow file is refused, and the printed flag waits for a new answer', async () => {
+test('a second answer to a run of a workflow file is refused, and the printed resume asks for a new answer', async () => {
   const steps = '[{ name: approve, waitFor: { question: Go? } }, { name: sign, waitFor: { question: Sign? } }]'
   place = sandbox({ 'w.yml': `steps: ${steps}` })
   expect((await place.dogear(['run', 'w.yml', '--id', 'file'])).code).toBe(75)
@@ -134,7 +134,7 @@ test.each([
   ])
 })
 
-test('an answer to a run that waits for none is refused, and the output ends with a command that works', async () => {
+test('an answer is refused if its run waits for no answer, and the output ends with a command that works', async () => {
   await resting()
   await place.dogear(['run', 'w.yml', '--id', 'file'])
   const refused = await place.dogear(['answer', 'file', 'only', '--value', 'true'])

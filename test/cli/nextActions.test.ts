@@ -428,7 +428,7 @@ describe('next actions', () => {
     { _tag: 'WorkspaceMissing', runId: 'r', path: '/w', missing: [], kind: 'directory' },
     { _tag: 'RecoveryRefused', runId: 'r', from: 'Previous', lost: 'one change', cause: undefined }
   ] as const)(
-    'the next command for a program’s run is show, where that for a run of a file is resume or plan: $_tag',
+    'the next command is show for a program’s run, and resume or plan for a run of a workflow file: $_tag',
     (error) => {
       const next = (workflow: { readonly path?: string }) =>
         nextActions(where, notDone(error, [], { runId: 'r', workflow })).map(({ command }) => command)

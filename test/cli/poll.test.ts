@@ -320,7 +320,7 @@ describe('a workflow file with a job', () => {
   })
 })
 
-test('an edit that leaves a pending job to a step that cannot poll it is refused, also with --changes ignore', async () => {
+test('an edit is refused if it replaces a step with a pending job by one that cannot poll it, also with --changes ignore', async () => {
   within({ 'w.yml': 'steps: [{ name: train, job: { submit: echo 7, poll: exit 75 } }]' })
   await place.dogear(['run', 'w.yml', '--id', 'edited'])
   place.write('w.yml', 'steps: [{ name: train, shell: echo trained }]')

@@ -174,7 +174,7 @@ steps:
     expect(place.exists('ran')).toBe(false)
   })
 
-  test('--from-step keeps an earlier step that an edit makes capture a variable, once --confirm passes it', async () => {
+  test('if an edit makes an earlier step capture a variable, --from-step keeps the step when --confirm passes the variable', async () => {
     const file = (version: string, tell: string): string => `
 name: w
 steps:
@@ -193,7 +193,7 @@ steps:
     expect(place.read('ran')).toBe('1\n')
   })
 
-  test('--from-step names an earlier step whose output is missing, and runs once --confirm passes that output', async () => {
+  test('--from-step is refused with the name of an earlier step whose output is missing, and runs when --confirm passes that output', async () => {
     within({
       'w.yml': `
 name: w

@@ -641,7 +641,7 @@ describe('the output of a resume', () => {
     expect((await place.dogear(['resume', 'pay'])).stderr).toBe('Run pay: nothing left to do\n')
   })
 
-  test('a resume lists the units that were assumed done before among the skipped ones', async () => {
+  test('a resume lists units that were assumed done earlier among the skipped units', async () => {
     const groups = '{ a: { shell: exit 1, idempotent: false }, b: { shell: "true" } }'
     await failedRun('r', `steps: [{ wave: g, groups: ${groups} }, { name: last, shell: exit 1 }]`)
     expect((await place.dogear(['answer', 'r', 'g/a', 'done'])).code).toBe(0)
@@ -702,7 +702,7 @@ steps:
     expect(stdout).not.toMatch(/AttemptStarted *\n/)
   })
 
-  test('a failure shows the number of its attempt, and attempts count from 1 again after a resume renewed them', async () => {
+  test('a failure shows the number of its attempt, and a resume after the last attempt counts from 1 again', async () => {
     const text = 'steps: [{ name: flaky, shell: exit 3, retry: { attempts: 2, delay: 1ms } }]'
     await failedRun('r', text)
     for (let resumes = 0; resumes < 2; resumes++) {
@@ -994,7 +994,7 @@ test('the plan of a completed run in a recovered state prints the command that a
   expect((await place.dogear(['fork', 'r', '--from-step', 'a', '--id', 'other'])).code).toBe(0)
 })
 
-test('a verified run that is damaged and edited prints no consent to run completed steps again', async () => {
+test('verify of a damaged and edited run prints no consent to run completed steps again', async () => {
   const was = `steps:
   - { name: a, shell: 'true' }
   - { name: b, shell: echo b >> log, idempotent: false }
@@ -1011,7 +1011,7 @@ test('a verified run that is damaged and edited prints no consent to run complet
   for (const line of again) expect(line).not.toContain('--yes')
 })
 
-test('the printed command for a forced item with changes answers for the item, and not for its map', async () => {
+test('if --from-step names an item whose file was edited, the printed command answers for the item and not for its map', async () => {
   within({
     'w.yml':
       'steps: [{ wave: b, forEach: [x, y], key: item, each: { shell: echo $item > f-$item, artifacts: ["f-${item}"] } }, { name: d, shell: test -e go }]'
@@ -1026,7 +1026,7 @@ test('the printed command for a forced item with changes answers for the item, a
   expect(place.read('f-x')).toBe('x\n')
 })
 
-test('the acceptance of an edit does not promise to keep a wave of which it drops a group', async () => {
+test('if an edit drops a group of a wave, the printed acceptance does not promise to keep the whole wave', async () => {
   const was =
     'steps: [{ wave: b, groups: { x: { shell: echo x }, y: { shell: echo y } } }, { name: c, shell: test -e go }]'
   within({ 'w.yml': was })

@@ -201,23 +201,26 @@ describe('verify of a killed run', () => {
     ['failed', 'exit 1'],
     ['interrupted', 'kill -INT $PPID; sleep 60'],
     ['pending', undefined]
-  ])('verify names the step in flight of a killed run that is %s at a new step before it', async (status, shell) => {
-    await killed('')
-    const first = shell === undefined ? '{ name: new, sleep: 1h }' : `{ name: new, shell: '${shell}' }`
-    place.write(
-      'w.yml',
-      `name: w\nsteps:\n  - { name: one, shell: 'true' }\n  - ${first}\n  - { name: send, shell: 'echo begun; sleep 60' }\n`
-    )
-    await place.process(['resume', 'r'])
-    expect((await place.dogear(['verify', 'r'])).stdout).toContain('    send (attempt 1): a resume runs it again\n')
-    expect(await reportOf()).toMatchObject({ unrecorded: [{ unit: 'send', attempt: 1, action: 'retry' }] })
-    const shown = await place.dogear(['show', 'r'])
-    expect(shown.stdout).toMatch(new RegExp(`^status +${status}$`, 'm'))
-    expect(shown.stdout).toContain('⚡   3 send  was running (attempt 1) when the process ended\n')
-    expect((await place.dogear(['plan', 'r'])).stdout).toContain(
-      'send  was running (attempt 1) when the process ended\n'
-    )
-  })
+  ])(
+    'if an edit inserted a step before the step in flight of a killed run, verify still names the step in flight when the run is %s at the new step',
+    async (status, shell) => {
+      await killed('')
+      const first = shell === undefined ? '{ name: new, sleep: 1h }' : `{ name: new, shell: '${shell}' }`
+      place.write(
+        'w.yml',
+        `name: w\nsteps:\n  - { name: one, shell: 'true' }\n  - ${first}\n  - { name: send, shell: 'echo begun; sleep 60' }\n`
+      )
+      await place.process(['resume', 'r'])
+      expect((await place.dogear(['verify', 'r'])).stdout).toContain('    send (attempt 1): a resume runs it again\n')
+      expect(await reportOf()).toMatchObject({ unrecorded: [{ unit: 'send', attempt: 1, action: 'retry' }] })
+      const shown = await place.dogear(['show', 'r'])
+      expect(shown.stdout).toMatch(new RegExp(`^status +${status}$`, 'm'))
+      expect(shown.stdout).toContain('⚡   3 send  was running (attempt 1) when the process ended\n')
+      expect((await place.dogear(['plan', 'r'])).stdout).toContain(
+        'send  was running (attempt 1) when the process ended\n'
+      )
+    }
+  )
 })
 
 test('verify of a completed run whose workflow file is missing, and of a run that waits, exits like a resume', async () => {

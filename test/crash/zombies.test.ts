@@ -183,7 +183,7 @@ describe('zombie owners', () => {
 
   const isNaming = (call: string | undefined): boolean => /^(link|renameSync|replace)$/.test(call ?? '')
 
-  test('a zombie stopped before any call is fenced, and the next owner starts with everything acknowledged', async () => {
+  test('a zombie suspended before any call is fenced, and the next owner starts with everything acknowledged', async () => {
     const calls = await callsOf('calls-1')
     const all = calls.map((_, index) => index + 1)
     const some = [...all.filter((at) => isNaming(calls[at - 1])), ...chanceOf(5).sample(all, 12)]
@@ -219,7 +219,7 @@ describe('zombie owners', () => {
     assert.equal(grantsOf(runId).find(({ name }) => name === 'b')?.found, 'Exact', what)
   }
 
-  test('a zombie stopped before any call writes nothing into a new run with the id of its removed run', async () => {
+  test('a zombie suspended before any call writes nothing into a new run with the id of its removed run', async () => {
     const chance = chanceOf(6)
     const calls = await callsOf('calls-2')
     const all = calls.map((_, index) => index + 1)
@@ -280,9 +280,9 @@ const PRUNING = [
 /** Invalidates a checksum. */
 const damage = (path: string): void => writeFileSync(path, readFileSync(path, 'utf8').replace(/"sum":"./, '"sum":"-'))
 
-describe('an owner stopped while pruning', () => {
+describe('an owner suspended while pruning', () => {
   for (const stop of PRUNING) {
-    test(`an owner stopped before it calls ${stop.call} while pruning changes nothing of a new run with the same id`, async () => {
+    test(`an owner suspended before it calls ${stop.call} while pruning changes nothing of a new run with the same id`, async () => {
       await inWorld('pruning', async (world) => {
         const store = { ...STORE, keep: 1 }
         const [o, a, b] = ['o', 'a', 'b'].map((name) => untilTestEnds(writer(world, name, store))) as [

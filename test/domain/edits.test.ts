@@ -536,28 +536,31 @@ describe('pending jobs that a plan abandons', () => {
     ['became a map', task('a'), W.mapOf('a', task('t')), 'a', { changes: 'ignore' }],
     ['became a map and is named by fromStep', task('a'), W.mapOf('a', task('t')), 'a', { fromStep: 'a' }],
     ['left its wave', wave('g', task('a'), task('b')), wave('g', task('b')), 'g/a', { changes: 'ignore' }]
-  ])('a plan and its recorded changes name the job that it abandons: its step %s', (__, before, now, unit, options) => {
-    const run = replay(having(flow(before, task('z')), []), submitting(unit))
-    assert.ok(E.isRight(run), JSON.stringify(run))
-    const edited = flow(now, task('z'))
-    const plan = planResume(run.right, edited, { outputs: new Map(), ...options })
-    assert.ok(E.isRight(plan), JSON.stringify(plan))
-    expect(plan.right.abandons).toEqual([
-      { _tag: 'Job', unit, key: `key of ${unit}`, job: `job of ${unit}`, submittedAt: at }
-    ])
-    expect(explain(plan.right).split('\n').at(-1)).toBe(
-      `"${unit}" no longer waits for its job, submitted at ${at}: job of ${unit}; cancel that job yourself`
-    )
-    const identity = Identity.of(edited)
-    const [first] = overrides(run.right, { ...edited, identity }, plan.right, options, at)
-    expect(first).toEqual({ _tag: 'WorkflowEdited', at, workflow: identity, abandons: [unit] })
-    const changes = overrides(run.right, { ...edited, identity }, plan.right, options, at)
-    expect(changes.filter((change) => 'abandons' in change)).toEqual([first])
-    const { abandons: _, ...others } = plan.right
-    assert.notEqual(hashPlan(others), hashPlan(plan.right))
-  })
+  ])(
+    'a plan and its recorded changes name the job that the plan abandons: the step of the job %s',
+    (__, before, now, unit, options) => {
+      const run = replay(having(flow(before, task('z')), []), submitting(unit))
+      assert.ok(E.isRight(run), JSON.stringify(run))
+      const edited = flow(now, task('z'))
+      const plan = planResume(run.right, edited, { outputs: new Map(), ...options })
+      assert.ok(E.isRight(plan), JSON.stringify(plan))
+      expect(plan.right.abandons).toEqual([
+        { _tag: 'Job', unit, key: `key of ${unit}`, job: `job of ${unit}`, submittedAt: at }
+      ])
+      expect(explain(plan.right).split('\n').at(-1)).toBe(
+        `"${unit}" no longer waits for its job, submitted at ${at}: job of ${unit}; cancel that job yourself`
+      )
+      const identity = Identity.of(edited)
+      const [first] = overrides(run.right, { ...edited, identity }, plan.right, options, at)
+      expect(first).toEqual({ _tag: 'WorkflowEdited', at, workflow: identity, abandons: [unit] })
+      const changes = overrides(run.right, { ...edited, identity }, plan.right, options, at)
+      expect(changes.filter((change) => 'abandons' in change)).toEqual([first])
+      const { abandons: _, ...others } = plan.right
+      assert.notEqual(hashPlan(others), hashPlan(plan.right))
+    }
+  )
 
-  test('a plan does not name a job as abandoned that it still polls or that was never submitted', () => {
+  test('a plan names a job as abandoned only if the job was submitted and the plan no longer polls it', () => {
     const run = replay(having(flow(task('a'), task('z')), []), submitting('a'))
     assert.ok(E.isRight(run))
     for (const edited of [flow(task('a'), task('y')), flow(task('a', 2), task('z'))]) {
@@ -575,19 +578,24 @@ describe('pending jobs that a plan abandons', () => {
     ['one item runs again', { fromStep: 'm/x' }, ['m/x'], ['Rewound m/x']],
     ['the map is assumed done', { fromStep: 'z' }, ['m/x', 'm/y'], ['Assumed m/x', 'Assumed m/y']],
     ['nothing is asked for', {}, [], []]
-  ])('a plan for a map with two pending jobs names those that it abandons: %s', (__, options, abandoned, named) => {
-    const workflow = flow(task('a'), W.mapOf('m', task('t')), task('z'))
-    const run = replay(having(workflow, ['a'], { m: ['x', 'y', 'w'] }), submitting('m/x', 'm/y'))
-    assert.ok(E.isRight(run), JSON.stringify(run))
-    const plan = planResume(run.right, workflow, options)
-    assert.ok(E.isRight(plan), JSON.stringify(plan))
-    expect((plan.right.abandons ?? []).map(({ unit, key }) => [unit, key])).toEqual(
-      abandoned.map((unit) => [unit, `key of ${unit}`])
-    )
-    const program = { ...workflow, identity: Identity.of(workflow) }
-    const changes = overrides(run.right, program, plan.right, options, at)
-    expect(changes.flatMap((one) => ('abandons' in one ? [`${one._tag} ${String(one.abandons)}`] : []))).toEqual(named)
-  })
+  ])(
+    'a plan for a map with two pending jobs names the jobs that the plan abandons: %s',
+    (__, options, abandoned, named) => {
+      const workflow = flow(task('a'), W.mapOf('m', task('t')), task('z'))
+      const run = replay(having(workflow, ['a'], { m: ['x', 'y', 'w'] }), submitting('m/x', 'm/y'))
+      assert.ok(E.isRight(run), JSON.stringify(run))
+      const plan = planResume(run.right, workflow, options)
+      assert.ok(E.isRight(plan), JSON.stringify(plan))
+      expect((plan.right.abandons ?? []).map(({ unit, key }) => [unit, key])).toEqual(
+        abandoned.map((unit) => [unit, `key of ${unit}`])
+      )
+      const program = { ...workflow, identity: Identity.of(workflow) }
+      const changes = overrides(run.right, program, plan.right, options, at)
+      expect(changes.flatMap((one) => ('abandons' in one ? [`${one._tag} ${String(one.abandons)}`] : []))).toEqual(
+        named
+      )
+    }
+  )
 
   test('the text of a plan that abandons more than 20 jobs describes five of them and counts the rest', () => {
     const names = Array.from({ length: 30 }, (_, n) => `t${n}`)

@@ -89,7 +89,7 @@ const tags = ({ decisions }: ResumePlan): ReadonlyArray<string> =>
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('the answer "done"', () => {
-  test('declaring a unit with missing evidence done keeps a later unit in flight', () => {
+  test('if a unit with missing evidence is declared done, a later unit stays in flight', () => {
     const workflow: Workflow = {
       name: 'release',
       steps: [W.task('pack', { idempotent: false }), W.task('publish', { idempotent: false })]
@@ -463,7 +463,7 @@ describe('fromStep', () => {
     }
   })
 
-  test('fromStep does not count a wave as done that restartWave names', () => {
+  test('fromStep does not count a wave as done if restartWave names the wave', () => {
     const waves: Workflow = {
       name: 'numbered',
       steps: [W.task('step-0'), W.wave('step-1', [W.group(W.task('g'))]), W.task('step-2'), W.task('step-3')]

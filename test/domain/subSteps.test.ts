@@ -490,7 +490,7 @@ describe('a plan', () => {
     )
   })
 
-  test('a task that starts after a step put before it keeps its waits; the field `keeps` of older journals is ignored', () => {
+  test('a task keeps its waits when a step was inserted before the task; the field `keeps` of older journals is ignored', () => {
     const wait: Change = { _tag: 'WaitStarted', at, unit: 'agent/nap', wait: { _tag: 'Timer', wakeAt: at } }
     const suspended = after(wait, { _tag: 'Suspended', at, unit: 'agent', waits: ['agent/nap'] })
     const edited = Identity.of({ name: 'w', steps: [W.task('first'), W.task('new'), W.task('agent'), W.task('last')] })

@@ -607,7 +607,7 @@ describe('an interruption', () => {
   })
 })
 
-describe('an open attempt of a step that an edit put another step before', () => {
+describe('an attempt in flight of a step, after an edit inserted a new step before that step', () => {
   const open = after(starts(build), failsAttempt(1), starts(build, 2))
   const edited = from(open, {
     _tag: 'WorkflowEdited',
@@ -621,7 +621,7 @@ describe('an open attempt of a step that an edit put another step before', () =>
     [...State.inFlight(state)].map(({ unit, attempt }) => `${unit} ${attempt}`)
   const failed = ({ state }: Checkpoint): ReadonlyArray<string> => [...State.failures(state)].map(({ unit }) => unit)
 
-  test('the new step starts, stops, fails and completes beside it', () => {
+  test('the new step starts, stops, fails and completes, and the attempt stays in flight', () => {
     assert.deepEqual([attempts(begun), failed(begun)], [['build 2', 'new 1'], ['build']])
     const stopped = from(begun, { _tag: 'Interrupted', ...first, reason: 'signal' })
     assert.deepEqual(attempts(stopped), ['build 2', 'new 1'])
@@ -643,7 +643,7 @@ describe('an open attempt of a step that an edit put another step before', () =>
     assert.deepEqual([state.inProgress, [...State.inDoubt(state)]], [false, ['build']])
   })
 
-  test('it does not end while the run stands at the new step, and ends as itself', () => {
+  test('the attempt cannot complete while the run stands at the new step, and completes once its step has started again', () => {
     const ends: Change = { _tag: 'UnitCompleted', ...build, ...ended, attempts: 2 }
     const early = apply(begun, ends)
     assert.ok(E.isLeft(early) && early.left.why === 'NotInFlight')
@@ -652,7 +652,7 @@ describe('an open attempt of a step that an edit put another step before', () =>
     assert.deepEqual(from(again, ends).state, State.completed(1, 'build'))
   })
 
-  test('a stored checkpoint keeps it, also while no step is open', () => {
+  test('a stored checkpoint keeps the attempt, even if the new step has completed and the next one has not started', () => {
     const text = JSON.stringify(encode(made))
     const back = decode(JSON.parse(text))
     assert.ok(E.isRight(back))
@@ -660,7 +660,7 @@ describe('an open attempt of a step that an edit put another step before', () =>
     assert.deepEqual(attempts(back.right), ['build 2'])
   })
 
-  test('a rewind, an assumption and an edit that removes it end it, and the run stays at the new step', () => {
+  test('a rewind, an assumption or a removal of the step drops the attempt, and the run stays at the new step', () => {
     const removed = Identity.of({ ...workflow, steps: [W.task('new'), ...workflow.steps.slice(1)] })
     for (const change of [
       { _tag: 'Rewound', at: AT, units: ['build'], why: 'Forced' },
@@ -672,7 +672,7 @@ describe('an open attempt of a step that an edit put another step before', () =>
     }
   })
 
-  test('an edit that removes the new step leaves it open', () => {
+  test('an edit that removes the new step leaves the attempt in flight', () => {
     const back = from(begun, { _tag: 'WorkflowEdited', at: AT, workflow: Identity.of(workflow) })
     assert.deepEqual(back.state, open.state)
   })
@@ -707,7 +707,7 @@ describe('an open attempt of a step that an edit put another step before', () =>
     40
   )
 
-  test('its confirmation does not move the run', () => {
+  test('a confirmation of the attempt does not move the run', () => {
     const running = from(checked, starts(publish))
     const steps = [...workflow.steps.slice(0, 2), W.task('new'), ...workflow.steps.slice(2)]
     const moved = from(

@@ -328,15 +328,18 @@ test('a started group that fromStep counts as done is not rewound', () => {
 test.each([
   ['task', task('b', { idempotent: false }), 'w/b'],
   ['wave', wave('v', [group(task('b', { idempotent: false }))]), 'w/v/b']
-] as const)('fromStep at a group keeps the key of a %s beside it that an answer runs again', (_, step, unit) => {
-  const steps = [wave('w', [group(task('a')), group(step)])]
-  const run = begun(steps, ...ran('w/a'), starts(unit), { _tag: 'Confirmed', at: AT, unit })
-  const options = { fromStep: 'w/a' }
-  const plan = planned(run, steps, options)
-  const changes = overrides(run, { name: 'release', steps, identity: run.workflow }, plan, options, AT)
-  assert.deepEqual(changes, [{ _tag: 'Rewound', at: AT, units: ['w/a'], why: 'Forced' }])
-  assert.equal(IdempotencyKey.of(applied(run, changes), unit), IdempotencyKey.of(run, unit))
-})
+] as const)(
+  'if fromStep names a group and an answer runs a sibling %s again, the sibling keeps its idempotency key',
+  (_, step, unit) => {
+    const steps = [wave('w', [group(task('a')), group(step)])]
+    const run = begun(steps, ...ran('w/a'), starts(unit), { _tag: 'Confirmed', at: AT, unit })
+    const options = { fromStep: 'w/a' }
+    const plan = planned(run, steps, options)
+    const changes = overrides(run, { name: 'release', steps, identity: run.workflow }, plan, options, AT)
+    assert.deepEqual(changes, [{ _tag: 'Rewound', at: AT, units: ['w/a'], why: 'Forced' }])
+    assert.equal(IdempotencyKey.of(applied(run, changes), unit), IdempotencyKey.of(run, unit))
+  }
+)
 
 describe('fromStep at a group', () => {
   const steps = [wave('w', [group(task('a')), group(task('b'))])]

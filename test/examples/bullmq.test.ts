@@ -61,7 +61,7 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
     expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
   }
 
-  test('after a worker is killed in a step, the next one charges and ships once', async () => {
+  test('after a worker is killed in a step, the next worker charges and ships once', async () => {
     expect(await start(['order-7'], 'charge order-7').ended).toMatchObject({ signal: 'SIGKILL' })
     expect(await start([], 'ship order-7').ended).toMatchObject({ signal: 'SIGKILL' })
     const last = start([])

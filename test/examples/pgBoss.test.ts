@@ -59,7 +59,7 @@ const expire = async (): Promise<void> => {
   await boss.maintain()
 }
 
-test('after a worker is killed in a step, the next one charges and ships once', async () => {
+test('after a worker is killed in a step, the next worker charges and ships once', async () => {
   const first = start(['order-7'], 'charge order-7')
   expect(await first.ended).toMatchObject({ signal: 'SIGKILL' })
   expect(await jobs()).toMatchObject([{ state: 'active' }])
@@ -72,7 +72,7 @@ test('after a worker is killed in a step, the next one charges and ships once', 
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
 })
 
-test('one worker does several runs at once', async () => {
+test('one worker executes several runs at once', async () => {
   writeFileSync(place.file('hold'), '')
   await boss.createQueue('orders')
   await boss.send('orders', { id: 'order-8' })

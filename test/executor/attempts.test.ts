@@ -312,7 +312,7 @@ describe('timeouts', () => {
     assert.equal(outcome.retryable, true)
   })
 
-  test('an attempt that fails after a timeout and a stop is recorded by whichever came first', async () => {
+  test('an attempt that fails after both a timeout and a stop is recorded as timed out or as in flight, depending on which came first', async () => {
     const ends = async (stopAt: number): Promise<RunOutcome.RunOutcome> => {
       const process = newProcess()
       const deaf = pipe(
@@ -479,7 +479,7 @@ describe('attempts over several processes', () => {
     assert.equal(world.log.length, 1)
   })
 
-  test('a resume gives a step that used up its attempts all of them again, and its error history starts over', async () => {
+  test('if a step has used up its attempts, a resume allows as many again, and the error history starts over', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(flaky(world, 3, false), 'r', {})), 'Failed')
     const again = ended(await newProcess(world).perform(resume(flaky(world, 3, false), 'r')), 'Failed')

@@ -560,7 +560,7 @@ describe('a cancelled run', () => {
     refused(await next.perform(resume(threeSteps(world, undefined, once), 'r', { reopen: true })), 'Unconfirmed')
   })
 
-  test('a host that stops with the reason cancelled does not cancel the run', async () => {
+  test('an interrupt with the invalid reason `cancelled` does not cancel the run', async () => {
     const process = newProcess(newWorld(), {
       interrupt: { signal: AbortSignal.abort(), reason: () => 'cancelled' as 'aborted' }
     })

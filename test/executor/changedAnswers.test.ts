@@ -95,7 +95,7 @@ describe('edited evidence of a wave as a whole', () => {
     }
   )
 
-  test('edited evidence of a wave as a whole is kept if the host sets onChanged to keep', async () => {
+  test('edited evidence of a wave as a whole is kept if the caller sets onChanged to keep', async () => {
     const [world, program] = await edited('wave')
     ended(await go(world, program, { onChanged: 'keep' }), 'Completed')
     assert.deepEqual([world.log, world.tree.files.get('bundle')], [[], 'by hand'])

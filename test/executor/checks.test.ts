@@ -152,7 +152,7 @@ describe('an interrupted wave with groups in flight', () => {
       )
     )
 
-  test('an interrupted wave whose check fails on a resume continues once the check passes, and needs no second answer', async () => {
+  test('if the check of an interrupted wave fails on a resume, the wave continues when the check passes, and needs no second answer', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const hanging = pipe(
@@ -182,8 +182,8 @@ describe('an interrupted wave with groups in flight', () => {
 
 describe('a check with the retry policy', () => {
   test.each([
-    ['before', 'its groups start once it passes', [1, 0]],
-    ['after', 'its groups run again before each', [3, 3]]
+    ['before', 'the groups of the wave start as soon as the check passes', [1, 0]],
+    ['after', 'the groups of the wave run again before each repetition', [3, 3]]
   ] as const)('under the retry policy a check %s a wave runs at most three times, and %s', async (when, _, ran) => {
     for (const [wrong, outcome, times] of [
       [2, 'Completed', ran[0]],

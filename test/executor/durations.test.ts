@@ -117,10 +117,10 @@ test('the duration of a composite is at least that of a unit inside it that an e
 })
 
 test.each([
-  ['later than the one before it ended', 1_000],
-  ['earlier than the one before it, because the clock was set back', -3_600_000]
+  ['after the previous process has ended', 1_000],
+  ['earlier than the previous process, because the clock was set back', -3_600_000]
 ])(
-  'the durations of a composite and of one inside it count the work of each process once: a process begins %s',
+  'the durations of a composite and of a nested composite count the work of each process once: a process begins %s',
   async (_, millis) => {
     const { process, takes, broken, rest } = world()
     const site = workflow('site').sequence('build', (build) =>

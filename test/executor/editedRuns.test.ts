@@ -35,7 +35,7 @@ const killed = async (idempotent: boolean) => {
 
 describe('an edit of a run that was killed in a task whose sub-step had failed', () => {
   test.each([true, false])(
-    'a step put before the task repeats its attempt, as planned, and raises no question (idempotent: %s)',
+    'if the edit inserts a step before the task, the task repeats its attempt, as planned, and raises no question (idempotent: %s)',
     async (idempotent) => {
       const { ran, agent, options } = await killed(idempotent)
       const edited = workflow('w')
@@ -51,7 +51,7 @@ describe('an edit of a run that was killed in a task whose sub-step had failed',
     }
   )
 
-  test('a step put after the task leaves no question', async () => {
+  test('if the edit inserts a step after the task, the run completes without a question', async () => {
     const { ran, agent, options } = await killed(false)
     const edited = workflow('w')
       .step('agent', agent)
@@ -80,7 +80,7 @@ test('an output that sets a variable which an edit captures completes the record
   assert.equal(ran, 2)
 })
 
-describe('a step put before a task that waits in its code', () => {
+describe('a step inserted before a task that waits in its code', () => {
   const START = Date.parse('2026-01-02T03:04:05.000Z')
 
   const world = () => {
@@ -180,7 +180,7 @@ describe('a step put before a task that waits in its code', () => {
   })
 })
 
-describe('a step put before a task whose attempt is open', () => {
+describe('a step inserted before a task whose attempt is in flight', () => {
   const retry = { _tag: 'Constant', attempts: 3, delayMillis: 0 } as const
 
   const world = () => {
@@ -234,7 +234,7 @@ describe('a step put before a task whose attempt is open', () => {
     assert.deepEqual(seen, [1, 2, 2])
   })
 
-  test('its retries end after the attempts of its policy', async () => {
+  test('the task makes only as many attempts as its policy allows', async () => {
     const { process, move } = world()
     const seen: Array<number> = []
     const trial = { run: napping(seen, true), retry }
@@ -253,7 +253,7 @@ describe('a step put before a task whose attempt is open', () => {
     assert.deepEqual(seen, [1, 2, 2, 3])
   })
 
-  test('two steps that two edits put before it change no attempt', async () => {
+  test('two edits that each insert a step before the task change no attempt', async () => {
     const { process, move } = world()
     const seen: Array<number> = []
     const trial = { run: napping(seen), retry }
@@ -274,7 +274,7 @@ describe('a step put before a task whose attempt is open', () => {
     assert.deepEqual(seen, [1, 2, 2])
   })
 
-  test('a crash in the inserted step, and its failure, change no attempt', async () => {
+  test('a crash and a failure of the inserted step change no attempt of the task', async () => {
     const { process, move } = world()
     const seen: Array<number> = []
     const trial = { run: napping(seen), retry }
@@ -306,7 +306,7 @@ describe('a step put before a task whose attempt is open', () => {
   })
 
   test.each(['completed', 'ignore'] as const)(
-    'a step that a reorder puts before it changes no attempt (changes: %s)',
+    'a step that a reorder moves before the task changes no attempt (changes: %s)',
     async (changes) => {
       const { process, move } = world()
       const seen: Array<number> = []
@@ -323,7 +323,7 @@ describe('a step put before a task whose attempt is open', () => {
     }
   )
 
-  test('a rewind of a step before both starts it with attempt 1', async () => {
+  test('a rewind of a step before both steps starts the task with attempt 1', async () => {
     const { process, move } = world()
     const seen: Array<number> = []
     const trial = { run: napping(seen), retry }

@@ -280,7 +280,7 @@ describe('an artifact that a later step changes and declares too', () => {
     }
   )
 
-  test('a step that changed an artifact in flight runs again, without a question about the earlier step that recorded the artifact', async () => {
+  test('a step that changed an artifact and then died or failed runs again, without a question about the earlier step that recorded the artifact', async () => {
     for (const end of ['killed', 'failed'] as const) {
       const world = newWorld()
       const died = newLife()

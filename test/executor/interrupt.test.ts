@@ -277,7 +277,7 @@ describe('a stop', () => {
     }
   })
 
-  test('the signal of a step or group has the reason that the host passed', async () => {
+  test('the signal of a step or group has the reason that the caller passed', async () => {
     for (const inWave of [false, true]) {
       const stop = new AbortController()
       const process = newProcess(newWorld(), { interrupt: { signal: stop.signal, reason: () => 'aborted' } })

@@ -226,7 +226,7 @@ describe('going back in a tree', () => {
 
 describe('an edited tree', () => {
   test.each(['a step', 'a group'])(
-    'in a sequence that is %s, a unit in flight fails with an unknown outcome if an edit moved another step before it and that step fails',
+    'in a sequence that is %s, a unit in flight fails with an unknown outcome if an edit moved another step before the unit and the moved step fails',
     async (what) => {
       const world = newWorld()
       const steps = (broken: boolean): ReadonlyArray<ProgramType.ProgramTask> => [

@@ -90,7 +90,7 @@ describe('a step of a group', () => {
     assert.deepEqual(await restarted(world, release(world, asks)), AFTER)
   })
 
-  test('a stopped step stays in flight, and runs again in its attempt', async () => {
+  test('a stopped step stays in flight, and a resume runs the step again', async () => {
     const world = newWorld()
     const process = newProcess(world)
     let isFirst = true

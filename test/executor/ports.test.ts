@@ -282,7 +282,7 @@ describe('a store whose functions do not return TaskEithers', () => {
   })
 })
 
-describe('a call of an untyped host without a usable environment', () => {
+describe('a call of an untyped program without a usable environment', () => {
   const program = once()
   const summaries: Parameters<typeof removeRuns>[0] = []
   const calls: Readonly<Record<string, Executor<unknown>>> = {

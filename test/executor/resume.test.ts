@@ -150,7 +150,7 @@ describe('a run that failed and is resumed', () => {
     assert.equal(outcome.checkpoint.completedSteps.size, 5)
   })
 
-  test('a resume of a completed run returns Completed even if the host was stopped before it', async () => {
+  test('a resume of a completed run returns Completed even if the process was asked to stop before the resume', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log), 'r', {})), 'Completed')
     const again = newProcess(world)

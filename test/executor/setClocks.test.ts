@@ -24,7 +24,7 @@ describe.each([
   ['back', -HOUR],
   ['forward', HOUR]
 ])('a clock that is set %s by an hour', (_, shift) => {
-  test('the timeout of an attempt stays as long after a section apart from it', async () => {
+  test('a section that runs outside the timeout of an attempt leaves the remaining time unchanged', async () => {
     const clock = settableClock()
     const attempt = begin(1, {
       environment: { clock, graceMillis: 1 },

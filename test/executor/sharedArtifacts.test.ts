@@ -117,7 +117,7 @@ describe('puts of one artifact that fail or hang', () => {
   })
 })
 
-describe('what drops the last record of an artifact', () => {
+describe('dropping the last record of an artifact', () => {
   const puts =
     (ran: Array<string>, name: string) =>
     async ({ artifacts }: Writing) => {
@@ -150,19 +150,22 @@ describe('what drops the last record of an artifact', () => {
   test.each([
     ['fromStep', { fromStep: 's/b' }],
     ['restartWave', { restartWave: 's' }]
-  ])('a resume with %s that is stopped before that step can be repeated without a question', async (_, how) => {
-    const [options, ran] = [newRun(), [] as Array<string>]
-    const flow = workflow('w')
-      .step('a', puts(ran, 'a'))
-      .sequence('s', (part) => part.step('b', puts(ran, 'b')))
-    await runOutcome(flow, options)
-    const stopped = await runOutcome(flow, { ...options, ...how, signal: AbortSignal.abort() })
-    assert.equal(stopped._tag, 'Interrupted')
-    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
-    assert.deepEqual(ran, ['a', 'b', 'b'])
-  })
+  ])(
+    'if a resume with %s is stopped before its first step, the run can be resumed again without a question',
+    async (_, how) => {
+      const [options, ran] = [newRun(), [] as Array<string>]
+      const flow = workflow('w')
+        .step('a', puts(ran, 'a'))
+        .sequence('s', (part) => part.step('b', puts(ran, 'b')))
+      await runOutcome(flow, options)
+      const stopped = await runOutcome(flow, { ...options, ...how, signal: AbortSignal.abort() })
+      assert.equal(stopped._tag, 'Interrupted')
+      assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+      assert.deepEqual(ran, ['a', 'b', 'b'])
+    }
+  )
 
-  test('what a later step left is recorded as that, not as accepted by a user', async () => {
+  test('an artifact that a later step replaced is recorded as replaced, not as accepted by a user', async () => {
     const [options, ran, kept] = [newRun(), [] as Array<string>, [] as Array<string>]
     await runOutcome(turns(ran), options)
     const events = { report: (event: Event) => void (event._tag === 'EvidenceKept' && kept.push(event.unit)) }
@@ -220,7 +223,7 @@ describe('what drops the last record of an artifact', () => {
   })
 })
 
-describe('a wave that was stopped after a group of it put an artifact of an earlier step', () => {
+describe('a wave that was stopped after one of its groups put an artifact of an earlier step', () => {
   const signing = (isStopped: AbortController) => async (context: Writing) => {
     await context.artifacts.put('log', 'signed')
     isStopped.abort()
@@ -314,7 +317,7 @@ test.each([
     'a step without a name',
     ({ step }: { step: (name: string, run: () => number) => Promise<number> }) => step('', () => 1)
   ]
-])('a step that is not idempotent and calls %s after its effect is in doubt', async (_, call) => {
+])('a non-idempotent step that has had its effect and then calls %s is in doubt', async (_, call) => {
   const options = newRun()
   let charged = 0
   const flow = workflow('w').step('charge', {

@@ -714,7 +714,7 @@ describe('a sub-step that was declared done without the output that its call nee
     assert.deepEqual(ran, ['first', 'pay', 'last'])
   })
 
-  test('an answer about a nested sub-step changes nothing once the outer sub-step has completed with the first answer', async () => {
+  test('if an outer sub-step completed with the first answer about its nested sub-step, a second answer changes nothing', async () => {
     const { go, ran } = runs()
     const agent =
       (end: () => unknown) =>

@@ -487,7 +487,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(ended.checkpoint.pending.records, [])
   })
 
-  test('a task drops the waits that end at the same time as the one it awaited', async () => {
+  test('a task drops the waits that end at the same time as the wait that it awaited', async () => {
     const { options, move } = world()
     const race = workflow('race').step('race', ({ sleep }) =>
       Promise.race([
@@ -989,7 +989,7 @@ describe('a rewind', () => {
 })
 
 describe('waits of a failed attempt', () => {
-  test('waits of a failed attempt are dropped by the next one', async () => {
+  test('waits of a failed attempt are dropped by the next attempt', async () => {
     const { options } = world()
     let calls = 0
     const other = workflow('other').step('a', async ({ sleep }) => {

@@ -192,7 +192,7 @@ describe('a group that fails', () => {
     assert.deepEqual(await recordedGroups(process), ['good', 'waiting'])
   })
 
-  test('with onFailure halt a group that fails while it is stopped keeps its failure; one without a failure counts as stopped', async () => {
+  test('with onFailure halt a group that fails while it is stopped keeps its failure; a group without a failure counts as stopped', async () => {
     const process = newProcess()
     let reason: unknown
     const late = (name: string, outcome: 'notApplied' | 'unknown'): ProgramType.ProgramGroup =>

@@ -68,7 +68,7 @@ describe('fork', () => {
     })
   })
 
-  test('a fork of a completed run keeps the outputs before its unit, runs the others under new keys, and both runs are completed', async () => {
+  test('a fork of a completed run keeps the outputs before its unit and runs that unit and all later ones under new keys; both runs are completed', async () => {
     const storage = memoryStorage()
     const { program, keys, ran } = logging()
     await runOutcome(program, { id: 'old', storage })

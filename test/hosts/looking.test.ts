@@ -120,7 +120,7 @@ describe('viewRun with promises', () => {
     assert.ok(ended !== undefined && !renderRun(ended).includes('<dt>Process</dt>'))
   })
 
-  test('a sub-step in doubt of a completed step has failed in its first attempt', async () => {
+  test('a sub-step in doubt of a completed step is shown as failed, with one attempt', async () => {
     const storage = memoryStorage()
     const paying = workflow('paying').step('pay', async ({ step }) => {
       await step('call', { idempotent: false }, () => Promise.reject(new Error('no reply'))).catch(() => undefined)

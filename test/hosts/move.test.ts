@@ -168,7 +168,7 @@ describe('move', () => {
     assert.deepEqual(outputs, { make: 'made', approve: true, use: 'weights' })
   })
 
-  test('a move that is killed at any call leaves at most one copy that can be resumed, and a repeated move leaves one', async () => {
+  test('a move that is killed at any call leaves at most one copy that can be resumed, and a repeated move leaves exactly one', async () => {
     const count = await calls()
     assert.ok(count > 12, String(count))
     const none: Array<string> = []
@@ -204,49 +204,52 @@ describe('move', () => {
     ['that waits', 'pause', 'paused'],
     ['that waits', 'cancel', 'cancelled'],
     ['that failed', 'cancel', 'cancelled']
-  ] as const)('a run %s takes a request to %s that arrives at any call of its move', async (which, what, expected) => {
-    const broken = workflow('w').step('make', () => Promise.reject(new Error('no disk')))
-    const begin = async (data: MemoryData): Promise<void> => {
-      const environment = portsOf(data)
-      const { storage } = environment
-      if (which === 'that waits') await started(data)
-      else assert.equal((await runOutcome(broken, { id: 'r', storage, environment }))._tag, 'Failed')
-    }
-    let requested = 0
-    for (const fails of [false, true])
-      for (let at = 1; ; at++) {
-        const [source, target] = [memoryData(), memoryData()]
-        await begin(source)
-        let count = 0
-        let given: string | undefined
-        const giving = through(async (call) => {
-          count += 1
-          const answered = await call()
-          if (count !== at) return answered
-          for (const data of [source, target]) {
-            const storage = memoryStorage(data, { formerOwners: 'undecided' })
-            const other = nodeEnvironment(storage, { requests: memoryRequests(data) })
-            const request: Executor<{ readonly _tag: string }> = what === 'pause' ? pause('r') : cancel('r')
-            const ended = await request(other)()
-            if (E.isRight(ended) && ended.right._tag === 'Requested') given = ended.right._tag
-          }
-          return answered
-        })
-        const [from, to] = [portsOf(source), portsOf(target)]
-        const full = { ...to, storage: { ...to.storage, save: () => TE.left(FULL) } }
-        const end = await moveFrom(giving(from), giving(fails ? full : to))
-        if (count < at) break
-        assert.equal(E.isLeft(end), fails, JSON.stringify(end))
-        if (given === undefined) continue
-        requested += 1
-        const left = (await copyIn(portsOf(target))) ?? (await copyIn(portsOf(source)))
-        assert.ok(left !== undefined)
-        assert.equal(status(left, false), expected, `at call ${at}, fails: ${fails}`)
+  ] as const)(
+    'a run %s obeys a request to %s, whichever call of its move the request arrives at',
+    async (which, what, expected) => {
+      const broken = workflow('w').step('make', () => Promise.reject(new Error('no disk')))
+      const begin = async (data: MemoryData): Promise<void> => {
+        const environment = portsOf(data)
+        const { storage } = environment
+        if (which === 'that waits') await started(data)
+        else assert.equal((await runOutcome(broken, { id: 'r', storage, environment }))._tag, 'Failed')
       }
-    assert.ok(requested > 3, String(requested))
-  })
+      let requested = 0
+      for (const fails of [false, true])
+        for (let at = 1; ; at++) {
+          const [source, target] = [memoryData(), memoryData()]
+          await begin(source)
+          let count = 0
+          let given: string | undefined
+          const giving = through(async (call) => {
+            count += 1
+            const answered = await call()
+            if (count !== at) return answered
+            for (const data of [source, target]) {
+              const storage = memoryStorage(data, { formerOwners: 'undecided' })
+              const other = nodeEnvironment(storage, { requests: memoryRequests(data) })
+              const request: Executor<{ readonly _tag: string }> = what === 'pause' ? pause('r') : cancel('r')
+              const ended = await request(other)()
+              if (E.isRight(ended) && ended.right._tag === 'Requested') given = ended.right._tag
+            }
+            return answered
+          })
+          const [from, to] = [portsOf(source), portsOf(target)]
+          const full = { ...to, storage: { ...to.storage, save: () => TE.left(FULL) } }
+          const end = await moveFrom(giving(from), giving(fails ? full : to))
+          if (count < at) break
+          assert.equal(E.isLeft(end), fails, JSON.stringify(end))
+          if (given === undefined) continue
+          requested += 1
+          const left = (await copyIn(portsOf(target))) ?? (await copyIn(portsOf(source)))
+          assert.ok(left !== undefined)
+          assert.equal(status(left, false), expected, `at call ${at}, fails: ${fails}`)
+        }
+      assert.ok(requested > 3, String(requested))
+    }
+  )
 
-  test('a repeated move finishes a broken one even if it reaches the source store under another name', async () => {
+  test('a repeated move finishes a broken move even if the two moves name the source store differently', async () => {
     const count = await calls()
     for (let at = 1; at <= count; at++) {
       const [source, target] = [memoryData(), memoryData()]
@@ -439,7 +442,7 @@ describe('move', () => {
     assert.deepEqual(await resumable(stores), [])
   })
 
-  test('a move whose store fails at any call leaves at most one copy that can be resumed, and a repeated move leaves one', async () => {
+  test('a move whose store fails at any call leaves at most one copy that can be resumed, and a repeated move leaves exactly one', async () => {
     const count = await calls()
     for (let at = 1; at <= count; at++)
       for (const when of ['before', 'after'] as const) {

@@ -480,7 +480,7 @@ describe('resumeAll with watch', () => {
     await ended
   })
 
-  test('a watch resumes a run that waits until a time for an answer that stayed in the inbox', async () => {
+  test('a watch finds an answer in the inbox for a run that waits with a time limit, and resumes the run', async () => {
     const data = memoryData()
     const [storage, clock, requests] = [memoryStorage(data), virtualClock(), memoryRequests(data)]
     const waiting = workflow('waiting').waitFor('approve', { timeoutMillis: 86_400_000 })
@@ -551,7 +551,7 @@ describe('resumeAll with watch', () => {
     await ended
   })
 
-  test('a watch reports a run as completed whose last save took effect although the store reported a failure', async () => {
+  test('if the last save of a run took effect although the store reported a failure, a watch reports the run as completed', async () => {
     const [stored, clock] = [memoryStorage(), virtualClock()]
     const flow = workflow('order').step('one', () => 1)
     await runOutcome(flow, { id: 'a', storage: stored, environment: { clock }, signal: AbortSignal.abort() })
@@ -572,7 +572,7 @@ describe('resumeAll with watch', () => {
     assert.deepEqual(short(await ended), { a: 'resumed: Completed' })
   })
 
-  test('a watch reports a run that it resumed earlier and that then failed in another host', async () => {
+  test('a watch reports a run that it resumed earlier and that then failed in another process', async () => {
     const storage = memoryStorage()
     const clock = virtualClock()
     const flow = workflow('order')

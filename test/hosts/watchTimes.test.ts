@@ -99,7 +99,7 @@ describe('a watch', () => {
     await end(watching)
   })
 
-  test('a watch looks again within seconds after its host was suspended in the middle of a look', async () => {
+  test('a watch looks again within seconds after its machine was suspended in the middle of a look', async () => {
     const { clock, stored, seen, leave, begin, seconds, end } = world()
     let looks = 0
     const watching = begin({
@@ -138,7 +138,7 @@ describe('a watch', () => {
 })
 
 describe('a process that stays with its run', () => {
-  test('a process that stays notices an answer within seconds after its host was suspended while it looked', async () => {
+  test('a process that stays notices an answer within seconds after its machine was suspended in the middle of a look', async () => {
     const [clock, data] = [settableClock(), memoryData()]
     const stored = memoryStorage(data)
     let looks = 0

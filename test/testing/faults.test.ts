@@ -126,7 +126,7 @@ describe('a store with faults', () => {
     )
   })
 
-  test('a store with faults is called each time its TaskEither runs, and not when that is created', async () => {
+  test('a store with faults is called each time its TaskEither is executed, and not when the TaskEither is created', async () => {
     const { faulty, claim } = await under([{ call: 'save', nth: 2, fault: { _tag: 'Fail', when: 'before' } }])
     faulty.save(claim, newest(1))
     const save = faulty.save(claim, newest(1))

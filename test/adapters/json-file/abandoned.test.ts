@@ -141,7 +141,7 @@ describe('a claim that ended before its first save', () => {
   })
 })
 
-describe('a claim and a prune of what an earlier claim left', () => {
+describe('a claim during a prune of the files of an earlier claim', () => {
   const saves = async (storage: CheckpointStorage, claim: Claim): Promise<void> => {
     await right(storage.save(claim, revisions(['new'])))
     await right(storage.release(claim))
@@ -199,7 +199,7 @@ describe('a claim and a prune of what an earlier claim left', () => {
     }
   })
 
-  test('a claim waits a second for a removal that is stopped, and is then refused', async () => {
+  test('a claim waits a second for a removal that does not continue, and is then refused', async () => {
     const root = await abandoned()
     const stopped = stoppedRemoval(root, jsonFileStorage(root))
     const before = performance.now()

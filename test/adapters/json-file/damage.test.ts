@@ -142,7 +142,7 @@ describe('damage to a run without an owner', () => {
     assert.ok(found._tag === 'Recovered' && found.from.includes('checkpoint.json'))
   })
 
-  test('a run without journals recovers from checkpoint.json; without checkpoint.json too, the run counts as missing only if its folder is missing', async () => {
+  test('a run without journals recovers from checkpoint.json; a run with neither counts as missing only if its folder is missing', async () => {
     const root = await make(true)
     rmSync(placesOf(root).history, { recursive: true })
     assert.equal(await assertIsHonest(root, 'no journals'), 'Recovered')

@@ -78,7 +78,7 @@ describe('an owner known only by its heartbeat', { concurrent: true }, () => {
     [{ updateMillis: 5_000, staleMillis: 500 }, 1_000],
     [{ updateMillis: 4_000, staleMillis: Infinity }, 4_000]
   ])(
-    'an owner touches its heartbeat twice before it is stale, and at most once a second: %j',
+    'an owner touches its heartbeat twice within the stale time, and at most once a second: %j',
     async (heartbeat, every) => {
       const found: Array<number> = []
       const fs = {

@@ -105,7 +105,7 @@ describe('requests in files', () => {
     }
   )
 
-  test('leaving a request that cannot be stored leaves no folder', async () => {
+  test('a request that cannot be stored creates no folder', async () => {
     const full = (): never => {
       throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
     }
@@ -188,7 +188,7 @@ describe('requests in files', () => {
     assert.deepEqual([readdirSync(elsewhere), requests.isAny('r')], [[], true])
   })
 
-  test('a request that arrives while a withdrawal compares an older one stays', async () => {
+  test('if a request arrives while a withdrawal compares an older request, the new request stays', async () => {
     const newest = { ...request, requestedAt: '2026-01-02T03:04:09.000Z' }
     const fs = {
       ...nodeFileSystem,

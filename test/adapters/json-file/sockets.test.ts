@@ -147,7 +147,7 @@ describe('a file in place of the socket', LINUX, () => {
     assert.equal(await seen(root), 'undecided')
   })
 
-  test('an owner is undecided if another user than the journal’s owns the socket', async ({ skip }) => {
+  test('an owner is undecided if its socket and its journal belong to different users', async ({ skip }) => {
     if (process.getuid?.() !== 0) skip('skipped: only root can give files away')
     const root = folder()
     const owner = await holding(root)

@@ -64,7 +64,7 @@ describe('the system clock', () => {
     assert.equal(vi.getTimerCount(), 0)
   })
 
-  test('a sleep starts when its task is run', () => {
+  test('a sleep starts only when its fp-ts Task is executed', () => {
     vi.useFakeTimers()
     systemClock.sleep(60_000, new AbortController().signal)
     assert.equal(vi.getTimerCount(), 0)

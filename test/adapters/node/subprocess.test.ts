@@ -109,7 +109,7 @@ describe('commands', () => {
     assert.equal(group, pid)
   })
 
-  test('a command starts each time its task is run', () =>
+  test('a command starts each time its fp-ts TaskEither is executed', () =>
     inFolder(async (cwd) => {
       const task = subprocess.run({
         what: shell('echo x >> log; cat log'),

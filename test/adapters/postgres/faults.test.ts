@@ -179,7 +179,7 @@ describe('a save whose reply is lost', () => {
   })
 })
 
-test('a refused claim does not keep the run when an earlier attempt of it arrives late', async () => {
+test('a refused claim does not hold the run, even if an earlier attempt of the claim reaches the server late', async () => {
   interface Statement {
     readonly text: string
   }

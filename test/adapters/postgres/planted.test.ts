@@ -24,7 +24,7 @@ const inPlace = async (law: (where: Place) => Promise<void>): Promise<void> => {
 
 /** Laws that no case of the kit can state, because they need the server. */
 const LAWS = {
-  'a claim that waited for its row has an epoch above the one that was committed meanwhile': (make) =>
+  'a claim that waited for its row has an epoch above the epoch that was committed meanwhile': (make) =>
     inPlace(async (where) => {
       const { storage } = open(where, { make })
       await right(storage.release(await claimed(storage, 'a')))
@@ -37,7 +37,7 @@ const LAWS = {
       blocker.release()
       assert.equal((await claiming).epoch, 7)
     }),
-  'a process whose lock broke takes another one within seconds, and keeps its run': (make) =>
+  'a process whose lock broke takes another lock within seconds, and keeps its run': (make) =>
     inPlace(async (where) => {
       const { storage } = open(where, { make })
       const claim = await claimed(storage, 'a')
@@ -76,11 +76,11 @@ const KILLED_BY: Readonly<Record<keyof typeof FAULTS, keyof typeof LAWS | `CS-${
   'checks the fence in a statement before the write': 'CS-STALL-01',
   'loads in two statements': 'CS-STALL-02',
   'draws the epoch before it has the lock of the row':
-    'a claim that waited for its row has an epoch above the one that was committed meanwhile',
+    'a claim that waited for its row has an epoch above the epoch that was committed meanwhile',
   'fences by the epoch alone': 'CS-OVER-02',
   'takes an error for a missing run': 'CS-ERROR-01',
   'repeats a save without looking for it': 'CS-NET-01',
-  'does not take its lock again': 'a process whose lock broke takes another one within seconds, and keeps its run',
+  'does not take its lock again': 'a process whose lock broke takes another lock within seconds, and keeps its run',
   'does not listen for errors of the pool': 'an idle connection that breaks does not end the process',
   'commits asynchronously': 'an acknowledged save is flushed to the disk of the server'
 }

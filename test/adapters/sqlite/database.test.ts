@@ -96,7 +96,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
       close()
     })
 
-    test('the lost signal of a claim fires without a save if the database file is lost', async () => {
+    test('the signal `lost` of a claim fires without a save if the database file is lost', async () => {
       const file = at()
       const { storage, close } = connect(file, driver.open, { checkIntervalMillis: 5 })
       const { lost } = await claimed(storage, 'a')
@@ -169,7 +169,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     close()
   })
 
-  test('a run continues if its host leaves WAL mode and SQLite deletes the log, and a new store watches the next log', async () => {
+  test('a run continues if its program leaves WAL mode and SQLite deletes the log, and a new store watches the next log', async () => {
     const file = at()
     const database = opened(file, 'FULL')
     const storage = sqliteStorage(database)

@@ -489,7 +489,7 @@ describe('a process in which a step fails', () => {
       lint: () => 2
     })
 
-  test('after a process fails, further processes follow up to the limit, and no completed sibling is lost', async () => {
+  test('after a process fails, the simulator starts further processes up to the limit, and no completed sibling is lost', async () => {
     assert.deepEqual(laws(await crash(failing, { world: outside })), ['Undisturbed'])
     assertHolds(await crash(failing, { world: outside, mayFail: 1, twice: 20 }))
   })

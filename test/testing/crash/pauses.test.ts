@@ -316,7 +316,7 @@ describe('requests of a killed process', () => {
     assert.equal(made.isAny('r'), true)
   })
 
-  test('a request took effect if its process died after it, but not if the process died before it or got an error', async () => {
+  test('a request took effect if its process died after the request, but not if the process died before the request or got an error', async () => {
     const withdrawn = async (how: AtRequest['how']): Promise<readonly [unknown, boolean, boolean]> => {
       const life = startLife()
       const made = memoryRequests()

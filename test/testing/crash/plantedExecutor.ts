@@ -304,7 +304,7 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
     only: told([gone('s0')])
   },
   {
-    what: 'a sub-step in flight is dropped with its task when that is confirmed as done',
+    what: 'a sub-step in flight is dropped when its task is confirmed as done',
     spec: [{ _tag: 'Sequence', steps: [task(subSteps(ONCE)), task({ trouble: ['permanent'] })] }],
     only: told([from('s0/s1')], atEffect(1, 'after'))
   },
@@ -427,7 +427,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'OverrideKept'
   },
   {
-    what: 'assumes a step done whose evidence is missing',
+    what: 'assumes a step done although its evidence is missing',
     spec: [task(LEAVES), task()],
     only: told([gone('s0'), from('s1')]),
     module: 'domain/plan/decideTask.ts',

@@ -221,7 +221,7 @@ describe('random workflows', () => {
     assert.deepEqual(report.violations, [], toText(report))
   })
 
-  test('a pause of an ended process may be fenced by the next one', async () => {
+  test('the next process may fence the pause of an ended process', async () => {
     const waits = { wait: { _tag: 'Ask' }, how: 'awaited' } as const
     const pause = { _tag: 'Pause', life: 1, unit: 's0', when: 'during' } as const
     const report = await perform({

@@ -32,8 +32,8 @@ describe('file system errors', { timeout: TIMEOUT_MILLIS }, () => {
   })
 })
 
-describe('an owner that is stopped and superseded', { timeout: TIMEOUT_MILLIS }, () => {
-  test('an owner stopped at any call and superseded is fenced, and nothing acknowledged to it is lost', async () => {
+describe('an owner that is suspended and superseded', { timeout: TIMEOUT_MILLIS }, () => {
+  test('an owner suspended at any call and superseded is fenced, and no save acknowledged to this owner is lost', async () => {
     const { states, violation } = await stopEverywhere(opening())
     assert.equal(violation, undefined)
     assert.ok(states > 50, `${states} calls are too few`)

@@ -12,7 +12,7 @@ export const ARTIFACT_KILLED_BY = {
   'decodes bytes as text': 'AS-TRIP-01',
   'treats an empty artifact as missing': 'AS-TRIP-03',
   'returns its own bytes': 'AS-TRIP-07',
-  'starts before its task runs': 'AS-TRIP-09',
+  'starts before its TaskEither is executed': 'AS-TRIP-09',
   'lets ids lead out of its folder': 'AS-ID-01',
   'folds the case of ids': 'AS-ID-03',
   'removes every artifact with the same prefix': 'AS-ID-05',
@@ -74,7 +74,7 @@ const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): Artifac
         await act(runIn(runs, has('mixes runs') ? 'all' : runId), has('folds the case of ids') ? id.toLowerCase() : id)
       )
     }
-    if (!has('starts before its task runs')) return begin
+    if (!has('starts before its TaskEither is executed')) return begin
     const begun = begin()
     return () => begun
   }

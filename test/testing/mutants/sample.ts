@@ -115,7 +115,7 @@ export const sampleStorage = (
       return isAlone ? disk.exclusively(runId, () => act(runId)) : act(runId)
     }
   const when = <A>(task: () => Answer<A>): (() => Answer<A>) => {
-    if (!has('starts before its task runs')) return task
+    if (!has('starts before its TaskEither is executed')) return task
     const begun = task()
     return () => begun
   }

@@ -27,7 +27,7 @@ export const holderOf = (instance: Instance, runId: string, run: Run): Holder | 
   const liveness = livenessOf(instance, process)
   if (liveness === 'undecided' && has('treats undecided owners as dead')) return undefined
   const holder: Holder = { ...owner, liveness: has('reports undecided owners as alive') ? 'alive' : liveness }
-  if (has('cuts hosts at a colon')) return { ...holder, host: holder.host.split(':')[0] ?? '' }
+  if (has('cuts host names at a colon')) return { ...holder, host: holder.host.split(':')[0] ?? '' }
   return has('reports a new `since` at each load') ? { ...holder, since: new Date().toISOString() } : holder
 }
 

@@ -108,7 +108,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     }
   ],
   [
-    'assumes a step done whose evidence is missing',
+    'assumes a step done although its evidence is missing',
     'PL-ASSUME-01',
     {
       module: 'decideTask.ts',
