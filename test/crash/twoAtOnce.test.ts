@@ -133,7 +133,7 @@ describe('ten processes for one run', () => {
     })
   })
 
-  test('an owner of this machine that is stopped with SIGSTOP counts as alive and keeps its run', async () => {
+  test('an owner of this machine that is suspended with SIGSTOP counts as alive and keeps its run', async () => {
     await inWorld('stopped, on this machine', async (world) => {
       const [owner, other] = all
       assert.ok(owner !== undefined && other !== undefined)

@@ -87,7 +87,7 @@ describe('a living owner', LINUX, () => {
     await owner.does({ op: 'save', count: 1 }, 'Done')
   })
 
-  test('an owner stopped with SIGSTOP counts as alive, even with a full socket backlog', async () => {
+  test('an owner suspended with SIGSTOP counts as alive, even with a full socket backlog', async () => {
     const root = folder()
     const owner = await holding(root)
     owner.child.kill('SIGSTOP')

@@ -130,8 +130,8 @@ describe('killed owners', () => {
   })
 })
 
-describe('stopped owners', { skip: !LINUX }, () => {
-  test('an owner stopped with SIGSTOP counts as alive for processes of its machine', async () => {
+describe('owners suspended with SIGSTOP', { skip: !LINUX }, () => {
+  test('a suspended owner counts as alive for processes of its machine', async () => {
     const root = folder()
     const owner = await started(root)
     await owner.does({ op: 'claim', runId: 'a' }, 'Granted')
@@ -139,7 +139,7 @@ describe('stopped owners', { skip: !LINUX }, () => {
     await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')
   })
 
-  test('an owner stopped and woken while two others claim loses no acknowledged save of any of them', async () => {
+  test('an owner that is suspended and woken while two others claim loses no acknowledged save of any of them', async () => {
     const root = folder()
     const owners = await Promise.all([1, 2, 3].map(() => started(root)))
     for (let n = 0; n < (SWEEP ? 500 : 12); n++) {

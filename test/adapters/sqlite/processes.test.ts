@@ -148,7 +148,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     close()
   })
 
-  test('a stopped process still holds its run', async () => {
+  test('a process suspended with SIGSTOP still holds its run', async () => {
     const file = database()
     const log = `${file}.log`
     const stopped = spawn(process.execPath, [child('worker.mjs'), file, driver.name, log, 'hangs'], {
