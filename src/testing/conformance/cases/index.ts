@@ -24,7 +24,7 @@ import { takeOverCases } from './takeOver.js'
  * import assert from 'node:assert/strict'
  *
  * const fenced = checkpointStorageCases.find(({ id }) => id === 'CS-FENCE-03')
- * assert.match(fenced?.title ?? '', /a superseded owner's lost signal fires/)
+ * assert.match(fenced?.title ?? '', /signal of a superseded owner fires/)
  *
  * @category cases
  */
