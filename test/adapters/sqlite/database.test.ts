@@ -96,7 +96,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
       close()
     })
 
-    test('the lost signal of a claim fires without a save if the database file is lost', async () => {
+    test('the `lost` signal of a claim fires without a save if the database file is lost', async () => {
       const file = at()
       const { storage, close } = connect(file, driver.open, { checkIntervalMillis: 5 })
       const { lost } = await claimed(storage, 'a')
