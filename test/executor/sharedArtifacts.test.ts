@@ -117,7 +117,7 @@ describe('puts of one artifact that fail or hang', () => {
   })
 })
 
-describe('what drops the last record of an artifact', () => {
+describe('dropping the last record of an artifact', () => {
   const puts =
     (ran: Array<string>, name: string) =>
     async ({ artifacts }: Writing) => {
@@ -150,19 +150,22 @@ describe('what drops the last record of an artifact', () => {
   test.each([
     ['fromStep', { fromStep: 's/b' }],
     ['restartWave', { restartWave: 's' }]
-  ])('a resume with %s that is stopped before that step can be repeated without a question', async (_, how) => {
-    const [options, ran] = [newRun(), [] as Array<string>]
-    const flow = workflow('w')
-      .step('a', puts(ran, 'a'))
-      .sequence('s', (part) => part.step('b', puts(ran, 'b')))
-    await runOutcome(flow, options)
-    const stopped = await runOutcome(flow, { ...options, ...how, signal: AbortSignal.abort() })
-    assert.equal(stopped._tag, 'Interrupted')
-    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
-    assert.deepEqual(ran, ['a', 'b', 'b'])
-  })
+  ])(
+    'a resume with %s that is stopped before it runs a step again can be repeated without a question',
+    async (_, how) => {
+      const [options, ran] = [newRun(), [] as Array<string>]
+      const flow = workflow('w')
+        .step('a', puts(ran, 'a'))
+        .sequence('s', (part) => part.step('b', puts(ran, 'b')))
+      await runOutcome(flow, options)
+      const stopped = await runOutcome(flow, { ...options, ...how, signal: AbortSignal.abort() })
+      assert.equal(stopped._tag, 'Interrupted')
+      assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+      assert.deepEqual(ran, ['a', 'b', 'b'])
+    }
+  )
 
-  test('what a later step left is recorded as that, not as accepted by a user', async () => {
+  test('the earlier record takes over the artifact as replaced, and no event reports that a user kept it', async () => {
     const [options, ran, kept] = [newRun(), [] as Array<string>, [] as Array<string>]
     await runOutcome(turns(ran), options)
     const events = { report: (event: Event) => void (event._tag === 'EvidenceKept' && kept.push(event.unit)) }
