@@ -373,7 +373,7 @@ const newRun = (): Run => ({ epoch: 0, held: undefined, segments: [], summary: u
 
 const isCurrent = (run: Run, claim: Claim): boolean => run.held?.epoch === claim.epoch
 
-/** Ends the current claim, if any, and fires its lost signal. */
+/** Ends the current claim, if any, and fires its `lost` signal. */
 const evict = (run: Run, runId: string, by: O.Option<number> = O.none): void => {
   const held = run.held
   run.held = undefined

@@ -11,7 +11,7 @@ import type { Event } from '../ports/Events.js'
 import type { Interrupt } from '../ports/Interrupt.js'
 import type { Program, ProgramStep } from './program/Program.js'
 import { onAbort } from './onAbort.js'
-import type { RequestWatch } from './requests/RequestWatch.js'
+import type { StopRequests } from './requests/StopRequests.js'
 import type { RecordError, Recorder } from './storage/Recorder.js'
 import type { SecuredEnvironment } from './secrets.js'
 import type { Interrupted } from './RunOutcome.js'
@@ -74,7 +74,7 @@ export interface RunScope {
   readonly stopping: AbortSignal
   /** Why the process must stop. */
   readonly stopReason: () => StopReason | 'fenced' | undefined
-  readonly requests: RequestWatch
+  readonly requests: StopRequests
 }
 
 /** `stopping` fires on an interrupt or a lost claim, with its reason. `dispose` removes the listeners. */

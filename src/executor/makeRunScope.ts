@@ -4,7 +4,7 @@ import { inFlight } from '../domain/checkpoint/CheckpointState.js'
 import type { Claim, Revision } from '../ports/CheckpointStorage.js'
 import type { Program } from './program/Program.js'
 import { recordAnswers } from './requests/inboxAnswers.js'
-import { watchFor } from './requests/watchInbox.js'
+import { watchInbox } from './requests/watchInbox.js'
 import type { RunScope } from './RunScope.js'
 import { report, stopOn } from './RunScope.js'
 import type { SecuredEnvironment } from './secrets.js'
@@ -55,7 +55,7 @@ export const makeRunScope = <Outputs, Input>(
     artifacts: nothingPut(),
     stopping,
     stopReason,
-    requests: watchFor(environment, runId, (answers) => recordAnswers(environment, recorder, answers))
+    requests: watchInbox(environment, runId, (answers) => recordAnswers(environment, recorder, answers))
   }
   return { scope, dispose }
 }

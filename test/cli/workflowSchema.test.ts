@@ -1,4 +1,4 @@
-/** The JSON Schema of workflow files: editors and `dogear` agree on a file, but for the rules listed here. */
+/** The JSON Schema of workflow files: editors and `dogear` agree on a file, except on the rules listed here. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'

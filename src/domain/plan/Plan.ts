@@ -92,8 +92,8 @@ export interface Run extends DecisionBase {
 }
 
 /**
- * The unit is retried. `attempt`: the number of the next attempt, from 1. An interrupted attempt keeps its number; after a spent budget,
- * counting restarts at 1.
+ * The unit is retried. `attempt`: the number of the next attempt, from 1. An interrupted attempt keeps its number; if all
+ * attempts were used up, counting restarts at 1.
  */
 export interface Retry extends DecisionBase {
   readonly _tag: 'Retry'

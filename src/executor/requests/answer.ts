@@ -16,7 +16,7 @@ import type { Executor } from '../ExecutorCall.js'
 import { argumentProblems, callProblems, unless } from '../arguments.js'
 import { planRecorded, withDecision } from './confirm.js'
 import type { Requested } from './deliverRequest.js'
-import { deliver } from './deliverRequest.js'
+import { deliverRequest } from './deliverRequest.js'
 import { readRun, recorderFor, withdraw } from './inbox.js'
 import { readAnswers, recordAnswers, acceptAnswer, withInboxAnswers } from './inboxAnswers.js'
 import type { AnswerRefused } from '../errors/AnswerRefused.js'
@@ -128,7 +128,7 @@ const deliverAnswer = async (
   act: (leftRequest: O.Option<AnswerRequest>) => Promise<E.Either<RunError, AnswerResult>>
 ): Promise<E.Either<RunError, AnswerResult>> => {
   const { runId, unit } = request
-  const delivered = await deliver(environment, runId, {
+  const delivered = await deliverRequest(environment, runId, {
     requestTo: () => request,
     isTooLate: (checkpoint) => E.isLeft(acceptAnswer(checkpoint, request)),
     unclaimed: async ({ checkpoint }, leftRequest): Promise<E.Either<RunError, O.Option<AnswerResult>>> => {

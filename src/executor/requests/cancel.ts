@@ -8,7 +8,7 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../ExecutorCall.js'
 import { inEnvironment } from '../arguments.js'
-import { deliver } from './deliverRequest.js'
+import { deliverRequest } from './deliverRequest.js'
 import { recorderFor, withdraw } from './inbox.js'
 import { isFinalRun, readCancel, recordCancelled } from './recordRequests.js'
 import type { RunError } from '../errors/RunError.js'
@@ -54,7 +54,7 @@ export const cancel = (runId: string): Executor<CancelResult> =>
   inEnvironment((environment) => async () => {
     if (environment.requests === undefined) return E.left({ _tag: 'NoRequests', runId })
     const request = (): CancelRequest => ({ _tag: 'Cancel', runId, requestedAt: timestamp(environment.clock.now()) })
-    return await deliver(environment, runId, {
+    return await deliverRequest(environment, runId, {
       requestTo: request,
       isTooLate: isFinalRun,
       unclaimed: async ({ checkpoint }, leftRequest): Promise<E.Either<RunError, O.Option<CancelResult>>> =>

@@ -31,7 +31,7 @@ export interface Requested {
 }
 
 /** Leaves a request for the owner of a run, or acts in place of an owner. Starts over if another process claims the run in between. */
-export const deliver = async <R extends Request, A>(
+export const deliverRequest = async <R extends Request, A>(
   environment: Environment,
   runId: string,
   delivery: Delivery<R, A>

@@ -12,7 +12,7 @@ import type { Executor } from '../ExecutorCall.js'
 import { callProblems, unless } from '../arguments.js'
 import type { ReadRun } from './inbox.js'
 import { recorderFor, withdraw } from './inbox.js'
-import { deliver } from './deliverRequest.js'
+import { deliverRequest } from './deliverRequest.js'
 import { recordPaused } from './recordRequests.js'
 import type { RunError } from '../errors/RunError.js'
 import { timestamp } from '../RunScope.js'
@@ -92,7 +92,7 @@ const pauseNow =
       const runStatus = status(checkpoint, O.isSome(holder))
       return E.right(runStatus === 'pending' ? O.none : O.some(atRest(checkpoint, runStatus, leftRequest)))
     }
-    return await deliver(environment, runId, {
+    return await deliverRequest(environment, runId, {
       requestTo,
       isTooLate: () => false,
       unclaimed,

@@ -19,7 +19,7 @@ import type { Recorder } from '../storage/Recorder.js'
 import { withIntactClaim } from '../storage/stored.js'
 import { mayHaveRequests, readRun, recorderFor, requestsFor, withdraw } from './inbox.js'
 import { recordAnswers } from './inboxAnswers.js'
-import type { StopRequest } from './RequestWatch.js'
+import type { StopRequest } from './StopRequests.js'
 
 /** Returns whether a run can no longer be cancelled. */
 export const isFinalRun = (checkpoint: Checkpoint): boolean => isFinal(status(checkpoint, false))

@@ -6,12 +6,12 @@ import { isFor, isSameRequest } from '../../domain/request/Request.js'
 import type { Environment } from '../../ports/Environment.js'
 import { load } from '../callPort.js'
 import { mayHaveRequests, requestsFor, withdraw } from './inbox.js'
-import type { StopRequest, RequestWatch } from './RequestWatch.js'
+import type { StopRequest, StopRequests } from './StopRequests.js'
 
 export type RecordAnswers = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
 
 /** Watches the inbox of a run that this process owns. Answers are recorded; a pause request for an earlier execution is withdrawn. */
-export const watchFor = (environment: Environment, runId: string, record: RecordAnswers): RequestWatch => {
+export const watchInbox = (environment: Environment, runId: string, record: RecordAnswers): StopRequests => {
   let seen: FoundStop | undefined
   let reading: Promise<boolean> | undefined
   const read = async (): Promise<boolean> => {
@@ -57,11 +57,11 @@ const readInbox = async (
   const pause = all.right.find((one) => one._tag === 'Pause')
   if (pause === undefined) return undefined
   const { commit } = pause
-  return known !== undefined && isSameRequest(pause, known) ? { commit, pause } : await verify(environment, pause)
+  return known !== undefined && isSameRequest(pause, known) ? { commit, pause } : await verifyPause(environment, pause)
 }
 
 /** Returns a pause request, or withdraws one that is addressed to an earlier execution. */
-const verify = async (environment: Environment, pause: PauseRequest): Promise<FoundStop | undefined> => {
+const verifyPause = async (environment: Environment, pause: PauseRequest): Promise<FoundStop | undefined> => {
   const { commit } = pause
   const stored = await load(environment, pause.runId)
   if (E.isLeft(stored)) return { ...PAUSE_WITHOUT_COMMIT, unreadable: stored.left }

@@ -112,6 +112,6 @@ const claimOf = (raw: CheckpointStorage, { claim, stored }: Claimed) => {
     assertFound: (payloads: Payloads, what = 'the stored run'): void => assertStored(stored, payloads, what),
     assertFenced: (payloads: Payloads, what?: string) => left(saving(payloads), 'Fenced', what),
     assertNotLost: (whose = 'the owner'): void =>
-      assertSame(lost.aborted, false, `whether the lost signal of ${whose} has fired`)
+      assertSame(lost.aborted, false, `whether the \`lost\` signal of ${whose} has fired`)
   }
 }

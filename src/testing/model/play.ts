@@ -64,7 +64,7 @@ const assertCurrentClaimsNotLost = (model: Model): void => {
 }
 
 const assertNotLost = ({ runId, epoch, lost }: Claim, problem: string): void =>
-  assert.equal(lost.aborted, false, `the lost signal of the claim with epoch ${epoch} of ${runId} ${problem}`)
+  assert.equal(lost.aborted, false, `the \`lost\` signal of the claim with epoch ${epoch} of ${runId} ${problem}`)
 
 /** The n-th from the newest, modulo the number. */
 const pick = <A>(all: ReadonlyArray<A>, which: number): A => all[all.length - 1 - (which % all.length)] as A
@@ -133,7 +133,7 @@ const claim = async (model: Model, runId: string, instance: Instance): Promise<v
 
 const release = async (model: Model, granted: Granted): Promise<void> => {
   const task = granted.instance.storage.release(granted.claim)
-  // A superseded owner may get its lost signal here.
+  // A superseded owner may get its `lost` signal here.
   if (M.standing(model, granted) === 'owner') {
     await right(task)
     assertNotLost(granted.claim, 'fired at its release')
@@ -176,10 +176,10 @@ const judge = (model: Model, { granted, result, all, first }: EndedSave): void =
   }
   if (result.left._tag === 'Fenced') {
     assert.notEqual(standing, 'owner', `a save was refused as Fenced, although its claim (epoch ${epoch}) is in force`)
-    // The lost signal of a released claim need not fire.
+    // The `lost` signal of a released claim need not fire.
     assert.ok(
       lost.aborted || granted.isReleased,
-      `the owner with epoch ${epoch} was refused, and its lost signal did not fire`
+      `the owner with epoch ${epoch} was refused, and its \`lost\` signal did not fire`
     )
     return M.end(model, granted)
   }

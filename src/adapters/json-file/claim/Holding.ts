@@ -117,7 +117,7 @@ export const checkOwner = (self: Holding): boolean => {
   return self.ended === undefined
 }
 
-/** Ends a holding that was superseded or whose run was removed, and fires its lost signal. */
+/** Ends a holding that was superseded or whose run was removed, and fires its `lost` signal. */
 export const fence = (self: Holding, isSuperseded: boolean): Fenced => {
   const { runId, epoch } = self.claim
   const by = isSuperseded ? O.some(self.journal.number + 1) : O.none

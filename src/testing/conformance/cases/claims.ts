@@ -265,7 +265,7 @@ export const claimCases = [
     }
   }),
 
-  law('CS-CLAIM-20', 'a release does not fire the lost signal of its claim', async ({ storage }) => {
+  law('CS-CLAIM-20', 'a release does not fire the `lost` signal of its claim', async ({ storage }) => {
     const claim = await storage.begin('a', [1])
     await claim.release()
     await pause(20)

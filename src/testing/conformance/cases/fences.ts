@@ -45,12 +45,12 @@ export const fenceCases = [
     async ({ storage, reopen }) => {
       const { zombie, successor } = await takeover(storage, reopen)
       await zombie.assertFenced(['first', 'zombie'])
-      assertSame(zombie.lost.aborted, true, 'whether the lost signal of the superseded claim has fired')
+      assertSame(zombie.lost.aborted, true, 'whether the `lost` signal of the superseded claim has fired')
       const { _tag, runId, epoch } = zombie.lost.reason as Extract<StorageError, { _tag: 'Fenced' }>
       assertSame(
         { _tag, runId, epoch },
         { _tag: 'Fenced', runId: 'a', epoch: zombie.epoch },
-        'the reason of the lost signal'
+        'the reason of the `lost` signal'
       )
       successor.assertNotLost()
     }
@@ -145,7 +145,7 @@ export const fenceCases = [
     'the `lost` signal of an idle superseded owner fires within two seconds',
     async ({ storage, reopen }) => {
       const { zombie, successor } = await takeover(storage, reopen)
-      await until(() => zombie.lost.aborted, 2_000, 'the lost signal of an idle superseded claim')
+      await until(() => zombie.lost.aborted, 2_000, 'the `lost` signal of an idle superseded claim')
       successor.assertNotLost()
     }
   ),

@@ -166,7 +166,7 @@ export const networkCases = [
 
   leaseLaw(
     'CS-LEASE-02',
-    'an owner that slept past its lease while no other process claimed its run soon holds it again, or its lost signal fires',
+    'an owner that slept past its lease while no other process claimed its run soon holds it again, or its `lost` signal fires',
     async ({ sleeper, storage: other }) => {
       const { storage, sleep, wake } = await sleeper()
       const claim = await storage.begin('a', [1])

@@ -30,7 +30,7 @@ const NEW = ['new', 'new, second', 'new, third', 'new, fourth', 'new, fifth']
 export const stallCases = [
   stallLaw(
     'CS-STALL-01',
-    'a save stalled below the store during a takeover is found by the new owner, or refused',
+    'a save that stalls in transit during a takeover is found by the new owner, or refused',
     async ({ former, runId, reopen, hold, meanwhile }) => {
       const zombie = await former.begin(runId, ['first'])
       const late = await hold(zombie.saving(['first', 'late']))
@@ -102,7 +102,7 @@ export const stallCases = [
 
   stallLaw(
     'CS-STALL-05',
-    'a release stalled below the store during a takeover frees nothing',
+    'a release that stalls in transit during a takeover frees nothing',
     async ({ former, runId, reopen, hold, meanwhile }) => {
       const zombie = await former.begin(runId, ['first'])
       const release = await hold(zombie.releasing())
@@ -117,7 +117,7 @@ export const stallCases = [
 
   stallLaw(
     'CS-STALL-06',
-    'a removal on condition of the newest revision, stalled below the store, deletes no save of a process that claims and releases the run meanwhile',
+    'if a removal on condition of the newest revision stalls in transit, it deletes no save of a process that claims and releases the run meanwhile',
     async ({ former, runId, reopen, hold, meanwhile }) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId, newest(0)))
@@ -137,7 +137,7 @@ export const stallCases = [
 
   oneStallLaw(
     'CS-STALL-07',
-    'a removal on condition of the newest revision, stalled below the store, deletes no save of an owner that was taken for dead',
+    'if a removal on condition of the newest revision stalls in transit, it deletes no save of an owner that was taken for dead',
     ({ stall, ...context }) => {
       let zombie: ClientClaim | undefined
       let runs = 0
@@ -162,7 +162,7 @@ export const stallCases = [
 
   stallLawsOf('saved', 'claimed')(
     'CS-STALL-08',
-    'a removal on condition of the newest revision, stalled below the store, affects no claim or save of a later run with the same id',
+    'if a removal on condition of the newest revision stalls in transit, it affects no claim or save of a later run with the same id',
     async ({ former, runId, reopen, hold, meanwhile }, laterRun) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId, newest(0)))

@@ -72,12 +72,12 @@ export const takeOverCases = [
 
   undecidedLaw(
     'CS-TAKE-05',
-    'an owner superseded by takeOver stays fenced: its saves store nothing, and its lost signal fires',
+    'an owner superseded by takeOver stays fenced: its saves store nothing, and its `lost` signal fires',
     async (context) => {
       const { other, zombie } = await withUndecidedOwner(context)
       const claim = await other.claim('a', OTHER, TAKE_OVER)
       await zombie.assertFenced(['first', 'late'])
-      await until(() => zombie.lost.aborted, 2_000, 'the lost signal of the superseded owner')
+      await until(() => zombie.lost.aborted, 2_000, 'the `lost` signal of the superseded owner')
       await claim.save(['first', 'second'])
       await zombie.assertFenced(['first', 'second', 'later'])
       await zombie.release()

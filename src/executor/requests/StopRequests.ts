@@ -1,4 +1,4 @@
-/** How an execution learns that it was requested to pause or cancel. Sequences and waves call `mustStop` before each step and group. */
+/** The requests to pause or cancel a run, as its execution sees them. Sequences and waves call `mustStop` before each step and group. */
 import type { CancelRequest } from '../../domain/request/Request.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 
@@ -10,14 +10,14 @@ export interface StopRequest {
 }
 
 /** `look` reads the inbox, and returns whether the run must stop: a promise only if there may be a request. A request that was seen counts until the execution ends. */
-export interface RequestWatch {
+export interface StopRequests {
   readonly look: () => false | Promise<boolean>
   readonly isStopSeen: () => boolean
   /** Reads the inbox again, once a request was seen. A cancel outweighs a pause. */
   readonly newestStop: () => Promise<StopRequest>
 }
 
-export const mustStop = async ({ requests }: { readonly requests: RequestWatch }): Promise<boolean> => {
+export const mustStop = async ({ requests }: { readonly requests: StopRequests }): Promise<boolean> => {
   const looking = requests.look()
   return looking !== false && (await looking)
 }
