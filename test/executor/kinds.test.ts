@@ -84,3 +84,23 @@ describe('a completed unit whose kind was edited, with changes: ignore', () => {
     assert.deepEqual(ran, [])
   })
 })
+
+test('a sub-step in doubt that is now an idempotent group is a question, even with changes: ignore', async () => {
+  let calls = 0
+  const options = { id: 'r', storage: memoryStorage() }
+  const agent = start().step('a', async ({ step }) => {
+    await step('g', { idempotent: false }, () => {
+      calls += 1
+      throw new Error('no reply')
+    })
+  })
+  assert.equal((await runOutcome(agent, options))._tag, 'Failed')
+  const edited = start().wave('a', { g: () => (calls += 1) })
+  const outcome = await runOutcome(edited, { ...options, changes: 'ignore' })
+  assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'Unconfirmed', JSON.stringify(outcome))
+  assert.equal(outcome.error.questions[0].unit, 'a/g')
+  assert.equal(calls, 1)
+  const confirm = new Map([['a/g', { _tag: 'Again' }]] as const)
+  assert.equal((await runOutcome(edited, { ...options, changes: 'ignore', confirm }))._tag, 'Completed')
+  assert.equal(calls, 2)
+})

@@ -31,6 +31,8 @@ import {
   nextAttempt
 } from './decideTask.js'
 import { decideWithSubSteps } from './decideSubSteps.js'
+import { isSubStepInDoubt } from './subSteps.js'
+import { find } from '../checkpoint/Tree.js'
 
 export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned): void => {
   const demandOf = context.demands.ofParts(undefined, workflow, 'none')
@@ -81,9 +83,18 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
   const subSteps = context.subSteps.size === 0 ? undefined : context.subSteps.get(unit)
   if (subSteps !== undefined) return decideWithSubSteps(context, placed, subSteps, out)
   const { open } = context.evidence
-  out.decisions.push(decideTask(context, placed, out))
+  const task = replacesCallInDoubt(context, placed)
+    ? { ...placed, step: { ...placed.step, idempotent: false } }
+    : placed
+  out.decisions.push(decideTask(context, task, out))
   return record !== undefined && rerunReason(context, placed) === undefined && !open.has(unit)
 }
+
+/** Detects a task in place of a sub-step that was not idempotent and may have taken effect: it runs only after confirmation. */
+const replacesCallInDoubt = ({ checkpoint, inDoubt }: PlanContext, { unit, stepIndex }: Placed<Task>): boolean =>
+  inDoubt.has(unit) &&
+  isSubStepInDoubt(checkpoint.state, unit) &&
+  find(checkpoint.workflow, checkpoint.items, unit, stepIndex) === undefined
 
 /** The decisions for the parts of a map that was just expanded: the map's own, for each part. */
 export const decideItems = (
