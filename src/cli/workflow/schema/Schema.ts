@@ -175,8 +175,9 @@ export const object = <F extends Fields>(
   }
   /** The key for which a wrong one stands. It counts as present: each mistake is reported once. */
   const meantBy = (key: string): string | undefined => {
+    if (own.has(key)) return undefined
     if (Object.hasOwn(instead, key)) return instead[key]
-    return own.has(key) || Object.hasOwn(foreign, key) ? undefined : closest(key, known)
+    return Object.hasOwn(foreign, key) ? undefined : closest(key, known)
   }
   return {
     decode: (reading, entry) => {
