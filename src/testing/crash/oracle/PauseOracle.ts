@@ -48,7 +48,7 @@ export const makePauseOracle = (report: Report, mayFail: boolean) => {
   let tooLate = false
   let cancelled: string | undefined
   return {
-    /** An execution or a poll starts. Executions of one process are told apart by the millisecond of their claim, which may be equal. */
+    /** An execution or a poll starts. The millisecond of its claim stands for it; two executions of one process may share it. */
     begins: (life: number): void => {
       current = { ...newExecution(life), asked: current.life === life && current.asked, inDoubt: mayFail }
     },
