@@ -523,7 +523,10 @@ describe('a plan', () => {
     assert.ok(E.isLeft(without))
     assert.deepEqual(
       without.left.problems.map((problem) => ('unit' in problem ? [problem._tag, problem.unit] : [])),
-      [['WorkflowChanged', 'agent/pay']]
+      [
+        ['WorkflowChanged', 'agent'],
+        ['WorkflowChanged', 'agent/pay']
+      ]
     )
   })
 })

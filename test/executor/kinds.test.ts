@@ -104,3 +104,108 @@ test('a sub-step in doubt that is now an idempotent group is a question, even wi
   assert.equal((await runOutcome(edited, { ...options, changes: 'ignore', confirm }))._tag, 'Completed')
   assert.equal(calls, 2)
 })
+
+describe('an unfinished task with a completed sub-step', () => {
+  /** Ends in a failure after a sub-step that completed. */
+  const failing = (idempotent: boolean) => {
+    const options = { id: 'r', storage: memoryStorage() }
+    const calls: Array<string> = []
+    const agent = start().step('a', async ({ step }) => {
+      await step('pay', { idempotent }, () => calls.push('pay'))
+      throw new Error('no reply')
+    })
+    return { options, calls, agent }
+  }
+
+  const EDITS = [
+    ['is removed', 'removed', start().step('b', () => 1)],
+    ['is renamed', 'removed', start().step('b', ({ step }) => step('pay', () => 1))],
+    ['moves into a sequence', 'removed', start().sequence('s', (s) => s.step('a', ({ step }) => step('pay', () => 1)))],
+    ['becomes a wave with a group of that name', 'changed', start().wave('a', { pay: () => 1 })],
+    ['becomes a map', 'changed', start().map('a', { forEach: () => ['pay'], key: (one) => one }, () => 1)],
+    ['becomes a wait', 'changed', start().waitFor('a')]
+  ] as const
+
+  for (const [what, edit, edited] of EDITS)
+    for (const idempotent of [true, false])
+      test(`refuses an edit by which it ${what}, if the sub-step is ${idempotent ? '' : 'not '}idempotent`, async () => {
+        const { options, calls, agent } = failing(idempotent)
+        assert.equal((await runOutcome(agent, options))._tag, 'Failed')
+        const outcome = await runOutcome(edited, options)
+        assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
+        assert.deepEqual(
+          outcome.error.problems.map((one) => (one._tag === 'WorkflowChanged' ? [one.edit, one.unit] : [one._tag])),
+          [[edit, 'a']]
+        )
+        assert.deepEqual(calls, ['pay'])
+        const accepted = await runOutcome(edited, { ...options, changes: 'ignore' })
+        assert.ok(accepted._tag === 'Completed' || accepted._tag === 'Pending' || !idempotent, JSON.stringify(accepted))
+      })
+
+  test('may become a wave of a group at the path of a non-idempotent sub-step only after confirmation', async () => {
+    const { options, calls, agent } = failing(false)
+    assert.equal((await runOutcome(agent, options))._tag, 'Failed')
+    const edited = start().wave('a', { pay: () => calls.push('group') })
+    const outcome = await runOutcome(edited, { ...options, changes: 'ignore' })
+    assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'Unconfirmed', JSON.stringify(outcome))
+    assert.deepEqual(
+      outcome.error.questions.map(({ unit, reason }) => [unit, reason]),
+      [['a/pay', { _tag: 'MayHaveRun' }]]
+    )
+    assert.deepEqual(calls, ['pay'])
+  })
+
+  test('may become a task with other code, whose calls are compared', async () => {
+    const { options, calls, agent } = failing(false)
+    assert.equal((await runOutcome(agent, options))._tag, 'Failed')
+    const fixed = start().step('a', ({ step }) => step('pay', { idempotent: false }, () => calls.push('pay')))
+    assert.equal((await runOutcome(fixed, options))._tag, 'Completed')
+    assert.deepEqual(calls, ['pay'])
+  })
+})
+
+test('a sub-step that was answered done while its task was a wait does not run in the task that is back', async () => {
+  const options = { id: 'r', storage: memoryStorage() }
+  const calls: Array<string> = []
+  const agent = (end: () => string) =>
+    start().step('a', ({ step }) =>
+      step('pay', { idempotent: false }, () => {
+        calls.push('pay')
+        return end()
+      })
+    )
+  const failing = agent(() => {
+    throw new Error('no reply')
+  })
+  assert.equal((await runOutcome(failing, options))._tag, 'Failed')
+  const confirm = new Map([['a/pay', { _tag: 'Done', output: 'paid' }]] as const)
+  const waiting = await runOutcome(start().waitFor('a'), { ...options, changes: 'ignore', confirm })
+  assert.equal(waiting._tag, 'Pending')
+  const back = await runOutcome(
+    agent(() => 'twice'),
+    options
+  )
+  assert.ok(back._tag === 'Completed', JSON.stringify(back))
+  assert.deepEqual([back.outputs, calls], [{ a: 'paid' }, ['pay']])
+})
+
+for (const [what, edited] of [
+  ['a group with the sub-step inside', start().wave('a', { g: ({ step }) => step('pay', () => 'twice') })],
+  [
+    'steps inside the sub-step',
+    start().sequence('a', (a) => a.sequence('g', (g) => g.sequence('pay', (pay) => pay.step('x', () => 'twice'))))
+  ]
+] as const)
+  test(`a nested sub-step in doubt that an edit replaces by ${what} is a question, even with changes: ignore`, async () => {
+    const options = { id: 'r', storage: memoryStorage() }
+    const agent = start().step('a', ({ step }) =>
+      step('g', (inner) =>
+        inner.step('pay', { idempotent: false }, () => {
+          throw new Error('no reply')
+        })
+      )
+    )
+    assert.equal((await runOutcome(agent, options))._tag, 'Failed')
+    const outcome = await runOutcome(edited, { ...options, changes: 'ignore' })
+    assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'Unconfirmed', JSON.stringify(outcome))
+  })

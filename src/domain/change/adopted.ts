@@ -69,7 +69,7 @@ export const adopted = (
 
 type TaskOf = (subStep: Unit) => ReturnType<typeof taskAround<StepIdentity>>
 
-/** Finds the task of a sub-step, if the edit left it a task with code. Where a task took the place of a composite, the former parts are not its sub-steps. */
+/** Finds the task of a sub-step, if it is now a task with code. Where a task took the place of a composite, the former parts are not its sub-steps. */
 const tasksIn =
   (
     before: Pick<Fields, 'workflow' | 'items' | 'state'>,
@@ -79,7 +79,7 @@ const tasksIn =
     const { stepIndex } = before.state
     const now = taskAround(workflow, items, subStep, stepIndex)
     const was = taskAround(before.workflow, before.items, subStep, stepIndex)
-    return hasCode(now?.definition) && hasCode(was?.definition) && now?.unit === was?.unit ? now : undefined
+    return hasCode(now?.definition) && now?.unit === was?.unit ? now : undefined
   }
 
 /** The items of maps that still exist; outer maps come before inner ones. */

@@ -205,6 +205,8 @@ export const describeReason = (decision: Decision, now?: string): string => {
       return describeWait(reason)
     case 'MaybeLost':
       return 'the newest state is damaged, so it may have run'
+    case 'MayHaveRun':
+      return 'it may have run before'
   }
 }
 

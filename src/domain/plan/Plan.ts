@@ -101,8 +101,11 @@ export interface Retry extends DecisionBase {
   readonly reason: RetryReason
 }
 
-/** Why a unit needs confirmation. `MaybeLost`: it has no record, and the newest state is damaged. */
-export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _tag: 'MaybeLost' }
+/**
+ * Why a unit needs confirmation. `MaybeLost`: it has no record, and the newest state is damaged. `MayHaveRun`: an edit put it in place of a unit
+ * that ran or may have run, or a record names it as a sub-step in doubt.
+ */
+export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _tag: 'MaybeLost' | 'MayHaveRun' }
 
 /**
  * The unit needs an answer before it may run: it is not idempotent and may have taken effect, or its evidence changed and running it would

@@ -36,7 +36,7 @@ export const refusedEdits = (context: PlanContext, workflow: Workflow, policy: C
     context,
     firstRedone: new Map(),
     placesNow: new Map(),
-    changedMaps: new Set()
+    changed: new Set()
   }
   if (policy === 'ignore') return [...editsOfRecorded(comparison, true), ...editsOfPending(comparison, lacksJob)]
   if (policy === 'strict') return [...editsOfAll(checkpoint.workflow, workflow), ...vanished(comparison)]
@@ -59,7 +59,7 @@ const inOrder = ({ steps }: Workflow, problems: ReadonlyArray<PlanProblem>): Rea
 
 /**
  * The state of the comparison. `firstRedone`: for each sequence, the recorded index of its first step that runs again whatever is recorded;
- * `placesNow`: the places of new tasks by name and fingerprint, filled on first use; `changedMaps`: the maps with a reported edit.
+ * `placesNow`: the places of new tasks by name and fingerprint, filled on first use; `changed`: the units with a reported edit.
  */
 interface Comparison {
   readonly checkpoint: Checkpoint
@@ -67,7 +67,7 @@ interface Comparison {
   readonly context: PlanContext
   readonly firstRedone: Map<Unit | undefined, number>
   readonly placesNow: Map<string, string>
-  readonly changedMaps: Set<Unit>
+  readonly changed: Set<Unit>
 }
 
 const editProblem = (edit: Edit, unit: Unit, recorded?: string, present?: string, otherKind?: true): PlanProblem => ({
@@ -107,13 +107,15 @@ const isRedone = (comparison: Comparison, unit: Unit): boolean => {
  * result is no result of the present step.
  */
 function* editsOfRecorded(comparison: Comparison, isOther = false): Iterable<PlanProblem> {
-  const { checkpoint, workflow, changedMaps } = comparison
+  const { checkpoint, workflow } = comparison
   if (areSame(checkpoint.workflow.steps, workflow.steps)) return
   for (const { unit, stepIndex, fingerprint, subStep } of Units.all(checkpoint.completedSteps)) {
-    // A task in progress may be edited; the executor compares its sub-steps when it calls them.
-    if (subStep !== undefined) continue
     const [before, after] = [checkpoint.workflow.steps[stepIndex], workflow.steps[stepIndex]]
     if (before?.name === after?.name && before?.fingerprint === after?.fingerprint) continue
+    if (subStep !== undefined) {
+      if (!isOther) yield* editsAround(comparison, unit, stepIndex)
+      continue
+    }
     const definition = definitionOf(comparison, unit, stepIndex)
     const now = definition === undefined ? undefined : recordedFingerprint(definition)
     if (now === fingerprint || isRedone(comparison, unit)) continue
@@ -122,21 +124,46 @@ function* editsOfRecorded(comparison: Comparison, isOther = false): Iterable<Pla
     if (now !== undefined && was !== undefined && recordedFingerprint(was) === now) continue
     const otherKind = !hasSameResult(was, definition) || undefined
     if (isOther && (otherKind !== true || areAssumed(comparison, unit, definition))) continue
-    const map = fromTop(unit).find((one) => checkpoint.items.has(one))
-    if (map === undefined) {
-      const edit = editProblem(now === undefined ? 'removed' : 'changed', unit, fingerprint, now, otherKind)
-      yield now === undefined ? moved(comparison, edit, sameTask(nameOf(unit), fingerprint)) : edit
-    } else if (!changedMaps.has(map)) {
-      // All items of a map share one definition, so one problem is enough.
-      changedMaps.add(map)
-      const [recorded, present] = [
-        find(checkpoint.workflow, checkpoint.items, map)?.definition,
-        definitionOf(comparison, map)
-      ]
-      const edit = present === undefined ? 'removed' : 'changed'
-      yield editProblem(edit, map, recorded?.fingerprint, present?.fingerprint, otherKind)
-    }
+    yield* editOf(comparison, unit, fingerprint, now, otherKind)
   }
+}
+
+/** Yields the edit of a unit that ran; of a map, once for all items, because they share one definition. */
+function* editOf(
+  comparison: Comparison,
+  unit: Unit,
+  fingerprint: string,
+  now: string | undefined,
+  otherKind?: true
+): Iterable<PlanProblem> {
+  const { checkpoint, changed } = comparison
+  const map = fromTop(unit).find((one) => checkpoint.items.has(one))
+  if (changed.has(map ?? unit)) return
+  changed.add(map ?? unit)
+  if (map === undefined) {
+    const edit = editProblem(now === undefined ? 'removed' : 'changed', unit, fingerprint, now, otherKind)
+    yield now === undefined ? moved(comparison, edit, sameTask(nameOf(unit), fingerprint)) : edit
+  } else {
+    const [recorded, present] = [
+      find(checkpoint.workflow, checkpoint.items, map)?.definition,
+      definitionOf(comparison, map)
+    ]
+    const edit = present === undefined ? 'removed' : 'changed'
+    yield editProblem(edit, map, recorded?.fingerprint, present?.fingerprint, otherKind)
+  }
+}
+
+/**
+ * Yields the edit of an unfinished task that has a completed sub-step, if no task with code has its place. Else the task may be edited: the
+ * executor compares each sub-step when the code calls it.
+ */
+function* editsAround(comparison: Comparison, subStep: Unit, stepIndex: number): Iterable<PlanProblem> {
+  const { workflow, items, completedSteps } = comparison.checkpoint
+  const task = taskAround(workflow, items, subStep, stepIndex)
+  if (task === undefined || Units.has(completedSteps, task.unit)) return
+  const now = definitionOf(comparison, task.unit, stepIndex)
+  if (hasCode(now) || isRedone(comparison, task.unit)) return
+  yield* editOf(comparison, task.unit, task.definition.fingerprint, now?.fingerprint)
 }
 
 /** Returns whether `fromStep` assumes the parts done that a task was replaced by: `outputs` supplies their results. */
@@ -205,8 +232,8 @@ function* misplaced(
       if (found.length > 0) return
     }
   } else if (unit !== undefined && isComposite(was) && isComposite(now)) {
-    const { checkpoint, context, changedMaps } = comparison
-    const isKnown = Units.has(checkpoint.completedSteps, unit) || changedMaps.has(unit)
+    const { checkpoint, context, changed } = comparison
+    const isKnown = Units.has(checkpoint.completedSteps, unit) || changed.has(unit)
     if (hasRecords(context, unit) && !isKnown && !isRedone(comparison, unit))
       yield editProblem('changed', unit, was.fingerprint, present)
   }

@@ -6,9 +6,9 @@ import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import type { Item } from '../checkpoint/Items.js'
 import type { Decision, DecisionTree, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
-import { hasRecords, recordInTree } from './PlanContext.js'
+import { hasRecords, recordAt, recordInTree } from './PlanContext.js'
 import type { Unit } from '../workflow/Unit.js'
-import { isWithin, join } from '../workflow/Unit.js'
+import { ancestors, isWithin, join } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 import type { MapStep, Sequence, Step, Task, Wave, Workflow } from '../workflow/Workflow.js'
 import { isIdempotent, listedParts } from '../workflow/Node.js'
@@ -83,18 +83,26 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
   const subSteps = context.subSteps.size === 0 ? undefined : context.subSteps.get(unit)
   if (subSteps !== undefined) return decideWithSubSteps(context, placed, subSteps, out)
   const { open } = context.evidence
-  const task = replacesCallInDoubt(context, placed)
-    ? { ...placed, step: { ...placed.step, idempotent: false } }
+  const task = replacesCall(context, placed)
+    ? { ...placed, hasBegun: true, step: { ...placed.step, idempotent: false } }
     : placed
   out.decisions.push(decideTask(context, task, out))
   return record !== undefined && rerunReason(context, placed) === undefined && !open.has(unit)
 }
 
-/** Detects a task in place of a sub-step that was not idempotent and may have taken effect: it runs only after confirmation. */
-const replacesCallInDoubt = ({ checkpoint, inDoubt }: PlanContext, { unit, stepIndex }: Placed<Task>): boolean =>
-  inDoubt.has(unit) &&
-  isSubStepInDoubt(checkpoint.state, unit) &&
-  find(checkpoint.workflow, checkpoint.items, unit, stepIndex) === undefined
+/**
+ * Detects a new task in place of a sub-step that was not idempotent and took effect, or of one around or inside it that may have: it runs
+ * only after confirmation.
+ */
+const replacesCall = (context: PlanContext, { unit, stepIndex }: Placed<Task>): boolean => {
+  const { state, workflow, items } = context.checkpoint
+  const took = recordAt(context, unit)?.subStep?.idempotent === false
+  const mayHaveTaken = (task: Unit): boolean =>
+    context.subSteps
+      .get(task)
+      ?.some(({ unit: one }) => isSubStepInDoubt(state, one) && (isWithin(one, unit) || isWithin(unit, one))) === true
+  return (took || [...ancestors(unit)].some(mayHaveTaken)) && find(workflow, items, unit, stepIndex) === undefined
+}
 
 /** The decisions for the parts of a map that was just expanded: the map's own, for each part. */
 export const decideItems = (

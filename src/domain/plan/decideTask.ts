@@ -349,7 +349,7 @@ const schedule = (context: PlanContext, placed: Placed<Task>, { record, rerun, p
       pending === undefined
         ? (context.evidence.keepable.get(placed.unit) ?? started?.reason ?? rerun)
         : pollReason(context, pending)
-    return confirm(placed, known ?? { _tag: 'MaybeLost' })
+    return confirm(placed, known ?? { _tag: context.recovered ? 'MaybeLost' : 'MayHaveRun' })
   }
   if (rerun !== undefined) return run(placed, rerun)
   if (started !== undefined && !context.replaced.has(placed.unit)) return retry(placed, started)
