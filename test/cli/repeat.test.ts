@@ -438,3 +438,30 @@ test.each(['--force', '--from-step mail'])(
     expect(place.read('log')).toBe('mail ada\npush app.tgz\nmail ada\npush app.tgz\n')
   }
 )
+
+describe('`resume --from-step` at a completed step of another kind', () => {
+  const pay = 'shell: "echo paid >> log", idempotent: false'
+
+  test.each([
+    ['a task that is now a sequence', `{ name: a, ${pay} }`, `{ name: a, steps: [{ name: b, ${pay} }] }`],
+    ['a wave that is now an idempotent task', `{ wave: a, groups: { g: { ${pay} } } }`, '{ name: a, shell: "true" }']
+  ])('asks before it repeats what was not idempotent: %s', async (_, was, now) => {
+    within({ 'w.yml': `name: w\nsteps:\n  - ${was}\n  - { name: z, shell: "exit 1" }\n` })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
+    place.write('w.yml', `name: w\nsteps:\n  - ${now}\n  - { name: z, shell: "true" }\n`)
+    const { code, stderr } = await place.dogear(['resume', 'r1', '--from-step', 'a'])
+    expect({ code, log: place.read('log') }).toEqual({ code: 4, log: 'paid\n' })
+    expect(stderr).toContain('This completed step is not idempotent, and would run again: a.')
+    expect((await place.dogear(['resume', 'r1', '--from-step', 'a', '--yes'])).code).toBe(0)
+  })
+
+  test('asks before it repeats a task in doubt that is now a wave, also with --changes ignore', async () => {
+    within({ 'w.yml': `name: w\nsteps:\n  - { name: a, shell: "echo paid >> log; exit 1", idempotent: false }\n` })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
+    place.write('w.yml', `name: w\nsteps:\n  - { wave: a, groups: { g: { ${pay} } } }\n`)
+    const words = ['resume', 'r1', '--from-step', 'a', '--changes', 'ignore']
+    expect((await place.dogear(words)).code).toBe(4)
+    expect(place.read('log')).toBe('paid\n')
+    expect((await place.dogear([...words, '--yes'])).code).toBe(0)
+  })
+})

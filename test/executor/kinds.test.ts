@@ -209,3 +209,14 @@ for (const [what, edited] of [
     const outcome = await runOutcome(edited, { ...options, changes: 'ignore' })
     assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'Unconfirmed', JSON.stringify(outcome))
   })
+
+test('fromStep at a step in doubt that became a wave runs the wave', async () => {
+  const options = { id: 'r', storage: memoryStorage() }
+  const refused = () => Promise.reject(new Error('no reply'))
+  assert.equal((await runOutcome(start().step('a', { idempotent: false, run: refused }), options))._tag, 'Failed')
+  const edited = start().wave('a', { g: () => 'G' })
+  assert.equal((await runOutcome(edited, options))._tag, 'Refused')
+  const outcome = await runOutcome(edited, { ...options, fromStep: 'a' })
+  assert.ok(outcome._tag === 'Completed', JSON.stringify(outcome))
+  assert.deepEqual(outcome.outputs, { a: { g: 'G' } })
+})

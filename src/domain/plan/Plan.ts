@@ -308,21 +308,23 @@ export const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
 }
 
 /**
- * Returns the completed units that a plan runs again: the parts of a composite instead of the composite. A plan has no parts of a map whose
- * items are computed again: of such a map it returns the map if it completed, else its completed items, each with the decision of the map.
+ * Returns the completed units that a plan runs again: the parts of a composite instead of the composite, unless it completed as a task. A plan
+ * has no parts of a map whose items are computed again: of such a map it returns the map if it completed, else its completed items, each with
+ * the decision of the map.
  */
 export const runsAgain = (
   plan: ResumePlan,
   { completedSteps }: { readonly completedSteps: Iterable<CompletedStep> }
 ): ReadonlyArray<Run> => {
   const records = Units.from(completedSteps)
-  const isRepeated = (decision: Decision, index: number): decision is Run =>
-    decision._tag === 'Run' && decision.reason._tag !== 'NotStarted' && !hasParts(plan, index)
-  return plan.decisions.filter(isRepeated).flatMap((decision) =>
-    Units.within(records, decision.unit)
+  return plan.decisions.flatMap((decision, index) => {
+    if (decision._tag !== 'Run' || decision.reason._tag === 'NotStarted') return []
+    const inside = Units.within(records, decision.unit)
+    if (hasParts(plan, index) && inside.some(({ unit }) => unit !== decision.unit)) return []
+    return inside
       .filter(({ unit }) => unit === decision.unit || !Units.has(records, parent(unit) ?? ''))
       .map(({ unit }) => ({ ...decision, unit }))
-  )
+  })
 }
 
 /**

@@ -335,6 +335,7 @@ function* vanished(comparison: Comparison): Iterable<PlanProblem> {
   const { workflow, items, state } = comparison.checkpoint
   for (const unit of State.inDoubt(state)) {
     const was = find(workflow, items, unit, state.stepIndex)?.definition
+    if (isRedone(comparison, unit)) continue
     if (was === undefined) yield* vanishedSubStep(comparison, unit)
     if (was?._tag !== 'Task' || was.idempotent) continue
     const present = definitionOf(comparison, unit)

@@ -94,7 +94,7 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
  * Detects a new task in place of a sub-step that was not idempotent and took effect, or of one around or inside it that may have: it runs
  * only after confirmation.
  */
-const replacesCall = (context: PlanContext, { unit, stepIndex }: Placed<Task>): boolean => {
+const replacesCall = (context: PlanContext, { unit, stepIndex }: Placed): boolean => {
   const { state, workflow, items } = context.checkpoint
   const took = recordAt(context, unit)?.subStep?.idempotent === false
   const mayHaveTaken = (task: Unit): boolean =>
@@ -164,7 +164,7 @@ const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Place
 const decideAsTask = (context: PlanContext, map: Placed<MapStep>, out: Planned): boolean => {
   const { unit } = map
   const { name, summary, fingerprint, ownFingerprint } = map.step
-  const hasRisk = hasNonIdempotentSubSteps(context, unit)
+  const hasRisk = hasNonIdempotentSubSteps(context, unit) || replacesCall(context, map)
   const task: Task = {
     _tag: 'Task',
     name,

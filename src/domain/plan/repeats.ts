@@ -68,14 +68,13 @@ export interface Repeats {
 export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: PlanOf): Repeats => {
   const completed = runsAgain(plan, checkpoint).map(({ unit }) => unit)
   const doubted = forcedInDoubt(plan, checkpoint)
-  const subSteps = nonIdempotentSubSteps(checkpoint)
   const due = new Set([...completed, ...doubted])
-  const actsTwice = new Set([
+  const all = [
     ...[workflow, toWorkflow(checkpoint.workflow)].flatMap(nonIdempotent),
-    ...subSteps,
-    // A map whose items are computed again repeats the sub-steps of all items.
-    ...subSteps.flatMap((unit) => [...ancestors(unit)].filter((one) => due.has(one)))
-  ])
+    ...nonIdempotentSubSteps(checkpoint)
+  ]
+  // A map whose items are computed again, or a task that was a wave, repeats what ran inside.
+  const actsTwice = new Set(all.flatMap((unit) => [unit, ...[...ancestors(unit)].filter((one) => due.has(one))]))
   // An answer about a map covers its items.
   const isHarmful = (unit: Unit): boolean => {
     const around = [unit, ...ancestors(unit)]
@@ -90,9 +89,9 @@ export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: Pla
 /** The units in doubt that a flag runs again: the plan takes the flag for consent, and asks nothing. */
 const forcedInDoubt = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArray<Unit> => {
   const doubts = allInDoubt(checkpoint)
-  return plan.decisions.flatMap(({ _tag, unit, reason }, index) =>
-    _tag === 'Run' && reason._tag === 'Forced' && !hasParts(plan, index) && doubts.some((one) => isWithin(one, unit))
-      ? [unit]
-      : []
-  )
+  return plan.decisions.flatMap(({ _tag, unit, reason }, index) => {
+    if (_tag !== 'Run' || reason._tag !== 'Forced') return []
+    const inside = doubts.filter((one) => isWithin(one, unit))
+    return inside.length === 0 || (hasParts(plan, index) && inside.some((one) => one !== unit)) ? [] : [unit]
+  })
 }
