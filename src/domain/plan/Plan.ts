@@ -47,11 +47,15 @@ export type SkipReason =
 
 /**
  * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing`: the evidence that is missing too); an
- * earlier step runs again or is assumed done; the user forced it. `answered`: its wait already has an answer. `unfinished`, of a map in
- * question: not all its items have completed.
+ * earlier step runs again or is assumed done; the user forced it. `answered`: its wait already has an answer. `parts`, of a composite
+ * that is partly done: how many of its parts are. `unfinished`, of a map in question: not all its items have completed.
  */
 export type RunReason =
-  | { readonly _tag: 'NotStarted'; readonly answered?: true }
+  | {
+      readonly _tag: 'NotStarted'
+      readonly answered?: true
+      readonly parts?: { readonly done: number; readonly total: number }
+    }
   | { readonly _tag: 'EvidenceMissing'; readonly missing: ReadonlyArray<Evidence> }
   | {
       readonly _tag: 'EvidenceChanged'
@@ -105,8 +109,7 @@ export interface Retry extends DecisionBase {
 export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _tag: 'MaybeLost' }
 
 /**
- * The unit needs an answer before it may run: it is not idempotent and may have taken effect, or its evidence changed and running it would
- * overwrite the change.
+ * The unit needs an answer before it may run: it is not idempotent and may have taken effect, or its evidence changed.
  */
 export interface Confirm extends DecisionBase {
   readonly _tag: 'Confirm'
