@@ -269,6 +269,10 @@ export const openQuestions = (plan: ResumePlan): ReadonlyArray<Confirm> => {
 export const answersTo = ({ reason }: Confirm): ReadonlyArray<Answer['_tag']> =>
   reason._tag === 'EvidenceChanged' && reason.unfinished !== true ? ['Again', 'Keep', 'Done'] : ['Again', 'Done']
 
+/** Returns whether running a unit again would overwrite changes. A step that makes a commit again overwrites none. */
+export const wouldOverwrite = ({ reason }: Pick<Confirm, 'reason'>): boolean =>
+  reason._tag === 'EvidenceChanged' && reason.changed.some(({ was }) => was._tag !== 'Commit')
+
 /** A decision with the decisions about the parts of its unit. */
 export interface DecisionTree {
   readonly decision: Decision
