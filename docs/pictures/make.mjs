@@ -1,4 +1,4 @@
-// Makes the pictures of the documentation from real runs: `npm run build && npm run pictures`. With a folder, also those to look at by eye.
+// Makes the pictures of the documentation from real runs: `npm run build && npm run pictures`. With a folder as its argument, also writes pictures and PDFs there, to check by eye.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ const started = (words, until, signal, delayMillis = 0) =>
     child.on('exit', () => done(said))
   })
 
-/** A page that names a folder of a reader. */
+/** Writes the page of a run. It names the folder /home/me/site in place of the temporary one. */
 const page = (id, name) => {
   dogear('show', id, '--html', `${name}.html`)
   const file = join(folder, `${name}.html`)

@@ -11,6 +11,6 @@ export interface Clock {
   readonly now: () => number
   /** Milliseconds since any moment, which setting the clock does not change. Without it, a clock that is set ends or prolongs some timeouts. */
   readonly monotonic?: () => number
-  /** Resolves after so many milliseconds, or once the signal fires. A rejection then counts as resolved. */
+  /** Resolves after this number of milliseconds, or once the signal fires. A rejection then counts as resolved. */
   readonly sleep: (millis: number, signal: AbortSignal) => Task<void>
 }

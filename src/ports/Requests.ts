@@ -1,6 +1,6 @@
 /**
  * The port for requests to runs, and for the pause pointer. Other processes leave requests at any time; an owner checks for them before
- * each unit, so `isAny` must be cheap.
+ * each step and group, so `isAny` must be cheap.
  */
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -46,7 +46,7 @@ export interface Requests {
    * for a unit is refused, also if two arrive at once.
    */
   readonly leave: (request: Request) => TaskEither<RequestError | AlreadyAnswered, void>
-  /** Returns whether there may be a request. Called before each unit: synchronous, one system call. */
+  /** Returns whether there may be a request. Called before each step and group: synchronous, one system call. */
   readonly isAny: (runId: string) => boolean
   /** Lists all requests, oldest first. Fails if one cannot be read. */
   readonly list: (runId: string) => TaskEither<RequestError, ReadonlyArray<Request>>

@@ -271,7 +271,7 @@ test('`--value` for a question and `answer again` for a wait are refused, each w
   await resting()
   const word = await place.dogear(['answer', 'r-1', 'approve', 'again'])
   expect(linesOf(word.stderr)).toEqual([
-    'dogear: Cannot answer approve of run r-1: it waits for an answer: Publish?',
+    'dogear: Cannot answer approve of run r-1: it waits for a value, not for again, keep or done: Publish?',
     'Answer approve with:',
     '  dogear answer r-1 approve --value JSON'
   ])

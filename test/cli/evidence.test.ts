@@ -115,6 +115,10 @@ describe('a group that made a commit', () => {
       /"work\/two" completed, but its evidence changed since: commit [0-9a-f]{40} is not in the history of HEAD\n/
     )
     assert.match(stderr, /^ {2}dogear resume r --confirm work\/two=keep --yes$/m)
+    assert.doesNotMatch(stderr, /overwrite/)
+    const forced = await dogear(box, 'plan', 'r', '--restart-wave', 'work')
+    assert.match(forced.stdout, /^This would make commit [0-9a-f]{40} of work\/two again\.$/m)
+    assert.doesNotMatch(forced.stdout, /overwrite/)
     assert.deepEqual(ran(box), [])
     if (rewrite.startsWith('reset')) {
       ok(await dogear(box, 'resume', 'r', '--confirm', 'work/two=again'))

@@ -193,7 +193,7 @@ steps:
     expect(place.read('ran')).toBe('1\n')
   })
 
-  test('--from-step is refused with the name of an earlier step whose output is missing, and runs when --confirm passes that output', async () => {
+  test('if the output of an earlier step is missing, --from-step is refused with the name of that step, and accepted once --confirm passes the output', async () => {
     within({
       'w.yml': `
 name: w

@@ -150,7 +150,7 @@ test('if a misspelt key would make a step a wave, sequence or wait, the message 
   const found = (step: string): ReadonlyArray<string> =>
     problemsOf(`steps:\n  - ${step}\n`).map((one) => one.replace(/^w\.yml:\d+:\d+: /, ''))
   expect(found('{ name: w, grups: { a: { shell: x } } }')).toEqual([
-    'a wave or map has no key "name"; use "wave" in its place',
+    'a wave or map has no key "name"; its name is the value of "wave"',
     'a wave or map has no key "grups". Did you mean "groups"?'
   ])
   expect(found('{ name: s, stesp: [{ shell: x }] }')).toEqual(['a sequence has no key "stesp". Did you mean "steps"?'])
@@ -267,13 +267,11 @@ test.each([
   ['steps: [{shell: "x}]', 'w.yml:1:17: this string has no closing "; add it'],
   ['steps:\n  - shell: "x\n  - shell: y\n  - shell: z', 'w.yml:2:12: this string has no closing "; add it'],
   ["steps:\n  - shell: 'x\n\n  - shell: y", "w.yml:2:12: this string has no closing '; add it"],
+  ['steps:\n  - run: [a, [b]\n  - shell: y', 'w.yml:2:10: this list has no closing ]; add it'],
+  ['steps:\n  - { shell: x\n  - shell: y', 'w.yml:2:5: this mapping has no closing }; add it'],
   [
-    'steps:\n  - run: [a, [b]\n  - shell: y',
-    'w.yml:2:10: this list has no closing ]; add it, and indent the lines between'
-  ],
-  [
-    'steps:\n  - { shell: x\n  - shell: y',
-    'w.yml:2:5: this mapping has no closing }; add it, and indent the lines between'
+    'steps:\n  - { name: a,\n  shell: x }',
+    'w.yml:2:5: this mapping has no closing }; add it, or indent the lines up to it'
   ],
   ['steps:\n\t- shell: x', 'w.yml:2:1: this line is indented with a tab; indent with spaces, not tabs'],
   ['steps: [{shell: !!js/function x}]', 'tags are not supported; remove "!!js/function"'],
@@ -324,8 +322,8 @@ test.each([
   ],
   ['steps: [{script: make}]', 'a step has no key "script"; use "shell" in its place'],
   ['steps: [{shell: x, command: y}]', 'a step has no key "command"; remove it, because "shell" is there'],
-  ['steps: [a', 'this list has no closing ]; add it, and indent the lines between'],
-  ['steps: {a: b', 'this mapping has no closing }; add it, and indent the lines between'],
+  ['steps: [a', 'this list has no closing ]; add it'],
+  ['steps: {a: b', 'this mapping has no closing }; add it'],
   ['steps: [{shell: x, timeout-minutes: 5}]', 'a step has no key "timeout-minutes"; use "timeout" in its place'],
   ['steps: [{wave: w, groups: {a: {shell: x, env: {A: b}}}}]', 'a group has no key "env"; set it in the script'],
   [
@@ -334,7 +332,7 @@ test.each([
   ],
   [
     'steps: [{name: lots, forEach: [a], each: {shell: x}}]',
-    'w.yml:1:10: a wave or map has no key "name"; use "wave" in its place'
+    'w.yml:1:10: a wave or map has no key "name"; its name is the value of "wave"'
   ],
   [
     'steps: [{map: pages, forEach: [a], each: {shell: x}}]',

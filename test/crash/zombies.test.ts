@@ -100,7 +100,7 @@ const writer = (world: World, name: string, store: object = STORE): Running =>
     JSON.stringify({ world: world.folder, name, machine: `machine-${name}`, store })
   ])
 
-describe('zombie owners', () => {
+describe('suspended owners', () => {
   let world: World
   let o: Running
   let a: Running
@@ -124,7 +124,7 @@ describe('zombie owners', () => {
     rmSync(world.folder, { recursive: true, force: true })
   })
 
-  test('with a zombie between two claims, each claim number has one owner and nothing acknowledged is lost', async () => {
+  test('if a suspended owner wakes while two others claim its run, each claim number has one owner and nothing acknowledged is lost', async () => {
     const chance = chanceOf(3)
     let acknowledged = 0
     for (let round = 0; round < (sweep ? 500 : 20); round++) {
@@ -183,7 +183,7 @@ describe('zombie owners', () => {
 
   const isNaming = (call: string | undefined): boolean => /^(link|renameSync|replace)$/.test(call ?? '')
 
-  test('a zombie suspended before any call is fenced, and the next owner starts with everything acknowledged', async () => {
+  test('an owner suspended before any call is fenced, and the next owner starts with everything acknowledged', async () => {
     const calls = await callsOf('calls-1')
     const all = calls.map((_, index) => index + 1)
     const some = [...all.filter((at) => isNaming(calls[at - 1])), ...chanceOf(5).sample(all, 12)]
@@ -219,7 +219,7 @@ describe('zombie owners', () => {
     assert.equal(grantsOf(runId).find(({ name }) => name === 'b')?.found, 'Exact', what)
   }
 
-  test('a zombie suspended before any call writes nothing into a new run with the id of its removed run', async () => {
+  test('an owner suspended before any call writes nothing into a new run with the id of its removed run', async () => {
     const chance = chanceOf(6)
     const calls = await callsOf('calls-2')
     const all = calls.map((_, index) => index + 1)
@@ -240,7 +240,7 @@ describe('zombie owners', () => {
     }
   })
 
-  test('a zombie of a removed run whose id is reused is fenced, and the new run is unaffected', async () => {
+  test('a suspended owner of a removed run whose id is reused is fenced, and the new run is unaffected', async () => {
     const chance = chanceOf(4)
     for (let round = 0; round < (sweep ? 200 : 10); round++) {
       const runId = `again-${round}`

@@ -1115,7 +1115,7 @@ describe('the text of a plan', () => {
       [{ ...edit, edit: 'changed' }, '"pack/eu" was changed after it ran: fingerprint v1:a, now v1:b'],
       [
         { ...edit, edit: 'removed' },
-        '"pack/eu" was removed after it ran. A renamed step is another unit: if you accept the edit, this record is dropped and the step runs under its new name'
+        '"pack/eu" was removed after it ran. If you accept the edit, its record is dropped; a step that was only renamed runs again under its new name'
       ],
       [{ ...edit, edit: 'reordered' }, '"pack/eu" was moved to another place after it ran'],
       [{ ...edit, edit: 'insertedBefore' }, '"pack/eu" was inserted or moved before completed steps'],

@@ -6,6 +6,7 @@ import type { Change } from '../../src/domain/change/Change.js'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import { start } from '../../src/domain/checkpoint/Checkpoint.js'
 import * as IdempotencyKey from '../../src/domain/checkpoint/IdempotencyKey.js'
+import { explain } from '../../src/domain/explain/Explain.js'
 import { describeProblem } from '../../src/domain/explain/problems.js'
 import { overrides } from '../../src/domain/plan/Overrides.js'
 import type { PlanOptions, ResumePlan } from '../../src/domain/plan/Plan.js'
@@ -106,6 +107,24 @@ test('a question about a unit of a restarted wave offers only answers that the p
     const plan = planned(run, steps, { ...options, confirm: new Map([['s/w/a', { _tag }]]) })
     assert.deepEqual(tags(plan).at(-1), _tag === 'Again' ? 'Run s/w/a' : 'Skip s/w/a')
   }
+})
+
+test('a plan counts the completed parts of a composite that was interrupted between two parts', () => {
+  const parts = wave('w', [group(task('a')), group(task('b')), group(task('c'))])
+  const steps = [sequence('s', [parts, task('last')]), wave('later', [group(task('d'))])]
+  const stopped: Change = { _tag: 'Interrupted', at: AT, unit: 's', reason: 'paused' }
+  const rows = explain(planned(begun(steps, ...ran('s/w/a', 's/w/b'), stopped), steps)).split('\n')
+  assert.deepEqual(rows, [
+    '0/2 steps are done, 2 to run',
+    '  1/2  run      s       0/2 parts done',
+    '       run        w     2/3 parts done',
+    '       skip         a   completed',
+    '       skip         b   completed',
+    '       run          c   not started',
+    '       run        last  not started',
+    '  2/2  run      later   not started',
+    '       run        d     not started'
+  ])
 })
 
 describe('a map in a sequence', () => {

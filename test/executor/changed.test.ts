@@ -360,7 +360,7 @@ describe('a change made by a failed group', () => {
     }
   })
 
-  test('a change raises a question if the group that declared its path failed before another group recorded it', async () => {
+  test('an edited artifact raises a question if one group that declared it failed before another group recorded it', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('wave'),

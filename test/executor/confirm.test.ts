@@ -487,7 +487,7 @@ describe('the error of a refused answer', () => {
   test('the error for a wait in the code of a task says to pass a value with `answer`', async () => {
     assert.equal(
       await why(suspended, 't/ok'),
-      'Cannot answer t/ok of run r: it waits for an answer: Go?; pass a value with `answer`'
+      'Cannot answer t/ok of run r: it waits for a value, not for again, keep or done: Go?; pass a value with `answer`'
     )
   })
 

@@ -375,7 +375,7 @@ describe('a step inserted before a task whose attempt is in flight', () => {
   })
 })
 
-test('a wave fails although an edit put a wait before an attempt that was cut short in another group', async () => {
+test('a failed group fails its wave even if an edit put a wait before the interrupted attempt of another group', async () => {
   const data = memoryData()
   let reach: () => void = () => undefined
   const reached = new Promise<void>((resolve) => (reach = resolve))

@@ -106,6 +106,11 @@ describe('the message of an error', () => {
     assert.equal(both[0], 'These steps need an answer before they run again:')
     assert.match(both.join(), /to run them again: .*if they are done: .*If a step returns an output/)
     assert.match(lines([edit])[0] ?? '', /^These steps would overwrite changes made since they ran/)
+    const rewritten = {
+      ...edit,
+      reason: { _tag: 'EvidenceChanged', changed: [{ was: { _tag: 'Commit', hash: 'c1' } }] }
+    } as const
+    assert.equal(lines([rewritten])[0], 'The evidence of these steps changed since they ran. Answer for each:')
   })
 
   const changed = (unit: string) =>

@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change, RunPage, Step } from '../../src/index.js'
 import { Checkpoint, Transition, Workflow, WorkflowIdentity } from '../../src/index.js'
 
-/** A time: so many seconds after the run started. */
+/** A time: this number of seconds after the run started. */
 export const after = (seconds: number): string =>
   new Date(Date.UTC(2026, 0, 2, 3, 4, 5) + seconds * 1_000).toISOString()
 
@@ -103,7 +103,7 @@ export const resumed = (): RunPage =>
     ]
   )
 
-/** A map of so many items, of which page-4711, or else the last, failed. */
+/** A map of this number of items, of which page-4711, or else the last, failed. */
 export const wide = (items: number): RunPage => {
   const keys = Array.from({ length: items }, (_, index) => `page-${index}`)
   const map = Workflow.mapOf('pages', task('each'))

@@ -243,7 +243,7 @@ const withdrawFile = async (
 const isSettled = (error: RequestError): boolean =>
   error._tag === 'WriteFailed' && (error.code === 'EEXIST' || error.code === 'ENOENT')
 
-/** An empty inbox would cost its run a listing of the folder before each unit. */
+/** An empty inbox would cost its run a listing of the folder before each step and group. */
 const removeEmptyInbox = (fs: FileSystem, layout: Layout.Layout): Promise<void> =>
   quietly(() => fs.rmdirSync(Layout.requests(layout)))
 

@@ -112,7 +112,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'resume',
     args: [ANY_RUN],
     summary: 'resume a run',
-    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one. Exits with 0 if all runs are completed, and with 3 if there are none.',
+    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one; exits with 0 if all runs are completed, and with 3 if there is no run.',
     flags: [
       ...PLANNING,
       { syntax: '--plan <hash>', text: 'resume only if the plan is still the one that "dogear plan" showed' },
@@ -200,7 +200,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     args: [],
     alias: 'list',
     summary: 'list runs',
-    text: 'Lists runs, newest first. Reads only the newest state of each: "dogear verify" finds damage in earlier records. "dogear list" and "dogear list runs" do the same.',
+    text: 'Lists runs, newest first. Reads the summaries that the store keeps, so it may miss damage: "dogear verify" finds it. "dogear list" and "dogear list runs" do the same.',
     flags: [
       {
         syntax: '--status <status>',

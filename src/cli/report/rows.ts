@@ -11,7 +11,7 @@ import { unitsOf } from '../../domain/explain/UnitView.js'
 import { nowText } from './text.js'
 import { describe } from './UnitView.js'
 
-/** Up to `units` rows are all listed; beyond that, so many steps, and so many groups of each. */
+/** Up to `units` rows are all listed; of more, at most `steps` steps, and `groups` groups of each. */
 export const MAX_LISTED = { units: 30, steps: 15, groups: 8 } as const
 
 /** A row: a unit, or a count of unlisted units with one status. */

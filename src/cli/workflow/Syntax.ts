@@ -21,13 +21,13 @@ export const syntaxProblems = (
   const all = errors.map(({ code, message, pos: [noticed] }) => {
     const end = unclosed(message)
     const offset = end === undefined ? noticed : (startOf(end, noticed) ?? noticed)
-    return { code, message, end, offset: INDENTED[message] === undefined ? offset : textFrom(text, offset) }
+    return { code, message, end, noticed, offset: INDENTED[message] === undefined ? offset : textFrom(text, offset) }
   })
   // An open string takes the ends of the lists and mappings around it.
   const relevant = all.some(({ end }) => isQuote(end))
     ? all.filter(({ end }) => end === undefined || isQuote(end))
     : all
-  for (const { code, message, end, offset } of relevant.sort((a, b) => a.offset - b.offset)) {
+  for (const { code, message, end, noticed, offset } of relevant.sort((a, b) => a.offset - b.offset)) {
     while (lineEnd !== -1 && lineEnd < offset) {
       lineStart = lineEnd
       lineEnd = text.indexOf('\n', lineEnd + 1)
@@ -36,7 +36,8 @@ export const syntaxProblems = (
     if (byLine.has(lineStart) && code !== 'MULTILINE_IMPLICIT_KEY') continue
     byLine.set(lineStart, {
       offset,
-      message: end === undefined ? explained(code, message, text.charAt(offset)) : noEnd(end)
+      message:
+        end === undefined ? explained(code, message, text.charAt(offset)) : noEnd(end, text.includes(end, noticed))
     })
   }
   return [...byLine.values()]
@@ -62,10 +63,11 @@ const textFrom = (text: string, offset: number): number => {
 
 const isQuote = (end: string | undefined): boolean => end === '"' || end === "'"
 
-const noEnd = (end: string): string =>
-  isQuote(end)
-    ? `this string has no closing ${end}; add it`
-    : `this ${end === ']' ? 'list' : 'mapping'} has no closing ${end}; add it, and indent the lines between`
+/** `isBelow`: below the place where the parser ended the list or mapping, there is such a character. */
+const noEnd = (end: string, isBelow: boolean): string => {
+  const what = isQuote(end) ? 'string' : end === ']' ? 'list' : 'mapping'
+  return `this ${what} has no closing ${end}; add it${isBelow && !isQuote(end) ? ', or indent the lines up to it' : ''}`
+}
 
 const explained = (code: YAMLParseError['code'], message: string, character: string): string => {
   const indented = INDENTED[message]

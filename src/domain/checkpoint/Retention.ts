@@ -25,7 +25,7 @@ export type PrunableStatus = (typeof PRUNABLE)[number]
 /**
  * Which runs to remove, among those with one of `statuses` (default: {@link FINISHED}):
  *
- * - `keep`: the newest so many of each workflow stay.
+ * - `keep`: this number of the newest runs of each workflow stays.
  * - `olderThanMillis`: runs that ended or changed more recently stay.
  *
  * With both, a run is removed only if neither keeps it. `findExpired` and `prune` refuse a policy with none.

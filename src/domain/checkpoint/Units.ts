@@ -182,7 +182,7 @@ export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> 
   return places.length > 2 * size + MAX_GAPS ? build(less) : less
 }
 
-/** So many more gaps than records cost less to skip than to close. */
+/** Up to this number of gaps beyond the number of records, skipping the gaps costs less than closing them. */
 const MAX_GAPS = 32
 
 /** Removes the records of a unit and its parts; returns the same list if there are none. O(log n) each. */

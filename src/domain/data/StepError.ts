@@ -147,7 +147,7 @@ const unlessThrown = <A>(read: () => A): A | undefined => {
   }
 }
 
-/** Returns a string that fits into so many bytes of JSON: the same, or its start and a note of the full length. */
+/** Returns a string that fits into `bytes` bytes of JSON: the same, or its start and a note of the full length. */
 const cutBytes = (value: string, bytes: number): string => {
   if (fits(value, bytes)) return value
   return `${value.slice(0, unitsWithin(value, bytes - MAX_NOTE))}${noteOf(value)}`
@@ -156,7 +156,7 @@ const cutBytes = (value: string, bytes: number): string => {
 const fits = (value: string, bytes: number): boolean =>
   value.length * MAX_UNIT_BYTES <= bytes || unitsWithin(value, bytes) === value.length
 
-/** How many UTF-16 units of a string fit into so many bytes of JSON; surrogate pairs stay whole. */
+/** How many UTF-16 units of a string fit into `bytes` bytes of JSON; surrogate pairs stay whole. */
 const unitsWithin = (value: string, bytes: number): number => {
   let left = bytes
   for (let at = 0; at < value.length; at++) {

@@ -178,6 +178,7 @@ export const describeReason = (decision: Decision, now?: string): string => {
     case 'FailedBefore':
       return `failed: ${firstLine(reason.message)}; its error is thrown again`
     case 'NotStarted':
+      if (reason.parts !== undefined) return `${reason.parts.done}/${reason.parts.total} parts done`
       return reason.answered === true ? ANSWERED : 'not started'
     case 'EvidenceMissing':
       return `evidence is missing: ${listed(reason.missing.map(describeEvidence))}`

@@ -143,7 +143,7 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
     case 'removed':
       if (problem.movedTo !== undefined)
         return `"${name}" was moved to "${problem.movedTo}" after it ran. A step that moves to another place in the tree is another unit`
-      return `"${name}" was removed after it ran. A renamed step is another unit: if you accept the edit, this record is dropped and the step runs under its new name`
+      return `"${name}" was removed after it ran. If you accept the edit, its record is dropped; a step that was only renamed runs again under its new name`
     case 'reordered':
       return `"${name}" was moved to another place after it ran`
     case 'insertedBefore':

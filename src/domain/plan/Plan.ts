@@ -47,11 +47,15 @@ export type SkipReason =
 
 /**
  * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing`: the evidence that is missing too); an
- * earlier step runs again or is assumed done; the user forced it. `answered`: its wait already has an answer. `unfinished`, of a map in
- * question: not all its items have completed.
+ * earlier step runs again or is assumed done; the user forced it. `answered`: its wait already has an answer. `parts`, of a composite
+ * that is partly done: how many of its parts are. `unfinished`, of a map in question: not all its items have completed.
  */
 export type RunReason =
-  | { readonly _tag: 'NotStarted'; readonly answered?: true }
+  | {
+      readonly _tag: 'NotStarted'
+      readonly answered?: true
+      readonly parts?: { readonly done: number; readonly total: number }
+    }
   | { readonly _tag: 'EvidenceMissing'; readonly missing: ReadonlyArray<Evidence> }
   | {
       readonly _tag: 'EvidenceChanged'
@@ -108,8 +112,7 @@ export interface Retry extends DecisionBase {
 export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _tag: 'MaybeLost' | 'MayHaveRun' }
 
 /**
- * The unit needs an answer before it may run: it is not idempotent and may have taken effect, or its evidence changed and running it would
- * overwrite the change.
+ * The unit needs an answer before it may run: it is not idempotent and may have taken effect, or its evidence changed.
  */
 export interface Confirm extends DecisionBase {
   readonly _tag: 'Confirm'
@@ -268,6 +271,10 @@ export const openQuestions = (plan: ResumePlan): ReadonlyArray<Confirm> => {
  */
 export const answersTo = ({ reason }: Confirm): ReadonlyArray<Answer['_tag']> =>
   reason._tag === 'EvidenceChanged' && reason.unfinished !== true ? ['Again', 'Keep', 'Done'] : ['Again', 'Done']
+
+/** Returns whether running a unit again would overwrite changes. A step that makes a commit again overwrites none. */
+export const wouldOverwrite = ({ reason }: Pick<Confirm, 'reason'>): boolean =>
+  reason._tag === 'EvidenceChanged' && reason.changed.some(({ was }) => was._tag !== 'Commit')
 
 /** A decision with the decisions about the parts of its unit. */
 export interface DecisionTree {

@@ -327,14 +327,20 @@ const compositeDecision = (
   const started = next.find((part) => part._tag === 'Run')
   const failed = context.replaced.has(placed.unit) ? undefined : nextAttempt(context, placed)
   if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed') return retry(placed, failed)
-  if (started?.reason._tag === 'NotStarted') return run(placed, NOT_STARTED)
+  if (started?.reason._tag === 'NotStarted') return run(placed, notStarted(parts))
   if (started !== undefined) return run(placed, started.reason)
   const waiting = next.find((part) => part._tag === 'Poll')
   if (waiting !== undefined) return poll(placed, waiting.reason)
   const record = isDone ? placed.record : undefined
   if (record !== undefined) return skip(placed, skipReasonOf(placed, record))
   if (isDone && failed?.reason._tag === 'Failed') return retry(placed, failed)
-  if (isDone && placed.demand !== 'assumed') return run(placed, NOT_STARTED)
+  if (isDone && placed.demand !== 'assumed') return run(placed, notStarted(parts))
   const evidence = isDone ? undefined : evidenceNow(context, placed, placed.record)
   return skip(placed, evidence === undefined ? ASSUMED : { _tag: 'Assumed', evidence })
+}
+
+const notStarted = (parts: ReadonlyArray<Decision>): RunReason => {
+  const done = parts.filter(({ _tag }) => _tag === 'Skip').length
+  const isBegun = done > 0 || parts.some(({ reason }) => 'parts' in reason)
+  return isBegun ? { _tag: 'NotStarted', parts: { done, total: parts.length } } : NOT_STARTED
 }

@@ -46,7 +46,7 @@ const reasonOf = (refused: AnswerRefused): string => {
   if (why === 'InvalidName' || why === 'WaitOver') return REFUSED[why]
   // The question of a unit cannot be answered yet if it is a composite, or if changed evidence comes first.
   const isOpenQuestion = why === 'NotAsked' && decision?._tag === 'Confirm'
-  const what = decision === undefined || isOpenQuestion ? REFUSED[why] : whatItIs(decision)
+  const what = decision === undefined || isOpenQuestion ? REFUSED[why] : whatItIs(decision, why)
   return `${what}${othersOf(refused)}`
 }
 
@@ -64,7 +64,7 @@ const othersOf = (refused: AnswerRefused): string => {
   return isQuestion || decision !== undefined ? '' : '; no unit of the run waits for an answer'
 }
 
-const whatItIs = (decision: Decision): string => {
+const whatItIs = (decision: Decision, why: AnswerRefused['why']): string => {
   const reason = describeReason(decision)
   switch (decision._tag) {
     case 'Skip':
@@ -72,11 +72,14 @@ const whatItIs = (decision: Decision): string => {
     case 'Retry':
       return `it needs no answer (${reason})`
     case 'Poll':
-      return 'answered' in decision.reason ? reason : `it ${reason}`
+      if ('answered' in decision.reason) return reason
+      return `it ${why === 'NotAsked' ? reason.replace(/^waits for an answer/, WAITS_FOR_A_VALUE) : reason}`
     case 'Confirm':
       return `it does not wait for a value: ${describeQuestion(decision)}`
   }
 }
+
+const WAITS_FOR_A_VALUE = 'waits for a value, not for again, keep or done'
 
 /** Returns the call that helps, unless the list of waiting units is the remedy. */
 const remedyOf = ({ why, decision, unit, waiting }: AnswerRefused): string | undefined => {

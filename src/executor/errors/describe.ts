@@ -4,7 +4,7 @@ import { describeProblems } from '../../domain/explain/problems.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Confirm } from '../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../domain/plan/PlanProblem.js'
-import { answersTo } from '../../domain/plan/Plan.js'
+import { answersTo, wouldOverwrite } from '../../domain/plan/Plan.js'
 import { listed } from '../../domain/data/listed.js'
 import { describeOption } from '../../domain/data/Options.js'
 import { printableLines } from '../../domain/explain/printable.js'
@@ -204,10 +204,12 @@ const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =
   `confirm: new Map([${questions.map((question) => `[${JSON.stringify(question.unit)}, ${answer}]`).join(', ')}])`
 
 /** Returns the heading above a list of questions. */
-export const headOf = (questions: ReadonlyArray<Confirm>): string =>
-  questions.every(isChanged)
+export const headOf = (questions: ReadonlyArray<Confirm>): string => {
+  if (!questions.every(isChanged)) return 'These steps need an answer before they run again:'
+  return questions.every(wouldOverwrite)
     ? 'These steps would overwrite changes made since they ran. Answer for each:'
-    : 'These steps need an answer before they run again:'
+    : 'The evidence of these steps changed since they ran. Answer for each:'
+}
 
 const remedyOfCopy = ({ store, code }: ArtifactsNotCopied): string => {
   if (code === 'TooLarge') return 'use a store with a higher limit'

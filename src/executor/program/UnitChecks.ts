@@ -7,8 +7,8 @@ import type { CheckAnswer } from '../../ports/Checks.js'
 import { settling } from '../steps/callUserCode.js'
 
 /**
- * What must hold after a unit ran: these files exist, so many commits were made meanwhile (`true`: at least one), and nothing differs from
- * HEAD. The commits of a wave are those that its groups have recorded.
+ * What must hold after a unit ran: these files exist, exactly this number of commits was made meanwhile (`true`: at least one), and nothing
+ * differs from HEAD. The commits of a wave are those that its groups have recorded.
  *
  * @category model
  */

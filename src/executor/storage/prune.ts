@@ -186,7 +186,7 @@ const removeEach = async <A>(
   }
 }
 
-/** A store may sync the removals of so many runs together. */
+/** The maximum number of concurrent removals. A store may sync them together. */
 const REMOVALS_AT_ONCE = 100
 
 const removeUnchanged = async (environment: Environment, run: RunSummary): Promise<Kept | undefined> => {

@@ -125,8 +125,8 @@ const closeRoot = async (level: Level): Promise<Closed> => {
 }
 
 /**
- * Returns the recorded waits that the repeated code has not called. The code may reach them later: a wait without a limit then starts again
- * and loses nothing, but one whose time is still to come would wait for all of it again, so it stays.
+ * Returns the recorded waits to drop: the repeated code did not call them. If it calls one later, that wait starts from the beginning. So a wait
+ * whose time is still to come is kept: the time that has passed would be lost.
  */
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
   Units.within(scope.recorder.checkpoint().pending, place.unit).flatMap((wait) => {
@@ -213,9 +213,9 @@ const outputOf = ({ convert }: SubStepCall, record: OutputRecord): CallEnd => {
 }
 
 /**
- * Returns whether an earlier attempt may have started this call without recording that. Only an idempotent call starts without a record. The call may
- * have been idempotent at that time if its task was edited since, or if the first call of its name is recorded as idempotent. An answer that lets this
- * call run again covers both.
+ * Returns whether an earlier attempt may have started this call without recording that. Only an idempotent call starts without a record, so this
+ * call must have been idempotent at that time. There are two signs of it: its task was edited since, or the first call of its name is recorded as
+ * idempotent. Neither counts after an answer that lets this call run again.
  */
 const mayHaveStarted = ({ root }: Level, { unit }: SubStepCall): boolean => {
   if (!root.isRepeated) return false
@@ -230,7 +230,10 @@ const mayHaveStarted = ({ root }: Level, { unit }: SubStepCall): boolean => {
   return before !== undefined && before.idempotent !== false
 }
 
-/** Runs a sub-step and records its end. A stopped one has no record, so the repeated attempt of its task runs it again. */
+/**
+ * Runs a sub-step and records its end. A stopped one has no record, so the repeated attempt of its task runs it again. If it is not idempotent and
+ * may have taken effect, the resume asks first.
+ */
 const runSubStep = async (level: Level, call: SubStepCall): Promise<CallEnd> => {
   const { scope, own } = level.root
   const { clock } = scope.environment

@@ -1,6 +1,6 @@
 /**
- * The types behind those of `dogear/testing`, for its documentation and as `dogear/testing/types` for declarations that TypeScript infers: members of unions,
- * and what a signature names without a need to import it.
+ * The types that the types of `dogear/testing` refer to, such as members of unions. You need not import them: the documentation shows them,
+ * and declarations that TypeScript infers import them from `dogear/testing/types`.
  *
  * @module
  */

@@ -232,7 +232,7 @@ describe('checkpoint.json, the copy of the newest checkpoint', () => {
     }
   })
 
-  test('a copy that a zombie of a removed run wrote is ignored', async () => {
+  test('a copy that the former owner of a removed run wrote is ignored', async () => {
     const root = folder()
     await seed(next(root), 'a', ['old', 'old', 'old'])
     const old = readFileSync(placesOf(root).copy)

@@ -349,9 +349,11 @@ describe('mismatched journals', () => {
     return root
   }
 
-  test('a journal that was copied to another number counts as damaged', async () => {
+  test('a journal that was copied to another number counts as damaged, and the damage names its own file', async () => {
     const root = await swapped((at) => cpSync(journalOf(at, 1), journalOf(at, 3)))
-    assert.equal(some(await right(next(root).load('a'))).found._tag, 'Recovered')
+    const { found } = some(await right(next(root).load('a')))
+    assert.ok(found._tag === 'Recovered')
+    assert.match(found.lost, /it belongs to the file e000001\.jsonl/)
   })
 
   test('a journal that was copied from another run counts as damaged', async () => {

@@ -99,7 +99,7 @@ describe('broken specs and stores', () => {
 })
 
 describe('results that the port does not declare', () => {
-  /** A sound store, except that one function returns something else after so many calls. */
+  /** A sound store, except that one function returns something else after `after` calls. */
   const odd = (method: keyof CheckpointStorage, result: unknown, after: number): StorageSpec<Disk> => {
     let calls = 0
     const oddly = (storage: CheckpointStorage): CheckpointStorage => ({

@@ -172,7 +172,7 @@ const slowWrite: Accident['storage'] = (store) => {
   return { create, reopen: start }
 }
 
-/** With so many attempts the run is compacted just before the process that reads wrongly, so the previous journal lacks a save. */
+/** With this number of attempts the run is compacted just before the process that reads wrongly, so the previous journal lacks a save. */
 const readError: Accident = { storage: unreadable, program: release({ attempts: sweep ? 12 : 6 }) }
 const wrongBit: Accident = { storage: flippedBit, program: release({}) }
 /** A string too long for a synchronous write: a process can be stopped before the write. */

@@ -265,7 +265,7 @@ describe('sampled power cuts', () => {
   const prints = (files: CrashFiles, options: PowerCutOptions) =>
     [...files.powerCuts(options)].map(({ files: after }) => after.fingerprint())
 
-  test('a sample has the requested size, no duplicates, the cut that loses nothing and the cut that loses everything', async () => {
+  test('a sample of power cuts has the requested size, no duplicates, the cut that loses nothing and the cut that loses everything', async () => {
     const files = await many()
     const chosen = prints(files, { limit: 50 })
     assert.equal(new Set(chosen).size, 50)

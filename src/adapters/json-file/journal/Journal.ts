@@ -9,6 +9,7 @@ import type { Newest } from '../../../domain/checkpoint/RunChanged.js'
 import type { Owner } from '../../../ports/CheckpointStorage.js'
 import * as Line from './Line.js'
 import type { ProcessIdentity } from '../claim/Processes.js'
+import { journalName } from '../files/Layout.js'
 
 /** The format that this version writes, and the newest that it reads. */
 export const FORMAT = 1
@@ -193,10 +194,12 @@ const takeFormat = (draft: Draft, { format }: JsonObject): string | undefined =>
   return format > FORMAT ? 'its format is newer' : undefined
 }
 
-/** Returns why a line is from another file, which was then renamed, or copied from another run. */
+/** Returns why a line does not belong in this file. The file was renamed, or copied from another run. */
 const misplacement = (record: JsonObject, runId: string, number: number): string | undefined => {
+  const { epoch } = record
   if (record['runId'] !== runId) return 'it belongs to another run'
-  return record['epoch'] === number ? undefined : 'it belongs to another number'
+  if (epoch === number) return undefined
+  return isCount(epoch) ? `it belongs to the file ${journalName(epoch)}` : 'its number is invalid'
 }
 
 const takeClaim = (draft: Draft, record: JsonObject): string | undefined => {

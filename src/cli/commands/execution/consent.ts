@@ -5,7 +5,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { listed } from '../../../domain/data/listed.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import type { Answer, Confirm, PlanOptions } from '../../../domain/plan/Plan.js'
-import { answersTo, hashPlan, openQuestions } from '../../../domain/plan/Plan.js'
+import { answersTo, hashPlan, openQuestions, wouldOverwrite } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Planned } from '../../../executor/planRun.js'
 import type { Recovery, ResumeOptions } from '../../../executor/RunOptions.js'
@@ -168,11 +168,8 @@ const answerTo = async (context: PromptContext, program: AnyProgram, question: C
   const { prompt, screen } = context
   screen.line(describeQuestion(question))
   const words = answersTo(question).map((one) => one.toLowerCase())
-  const text = words.includes('keep')
-    ? 'Run it again and overwrite the changes, keep the changes, or count it as done?'
-    : asksForChanges(question)
-      ? 'Run it again and overwrite the changes, or count it as done?'
-      : 'Run it again, or count it as done?'
+  const again = wouldOverwrite(question) ? 'Run it again and overwrite the changes' : 'Run it again'
+  const text = `${again}, ${words.includes('keep') ? 'keep the changes, ' : ''}or count it as done?`
   const meaningOf = (typed: string): string | undefined => words.find((one) => one === typed || one[0] === typed)
   const word = await choose(prompt, `${text} [${words.join('/')}] `, words, meaningOf)
   const [variable] = asksForChanges(question) ? [] : captures(program, question)

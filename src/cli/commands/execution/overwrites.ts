@@ -1,6 +1,6 @@
 /** Finds the user's changes that a forced run would overwrite, and words what a run would overwrite or repeat. */
 import * as E from 'fp-ts/lib/Either.js'
-import { describeChanged } from '../../../domain/explain/Explain.js'
+import { describeEvidence } from '../../../domain/checkpoint/CompletedStep.js'
 import { listed } from '../../../domain/data/listed.js'
 import type { Overwrite, PlanOf } from '../../../domain/plan/repeats.js'
 import { forcedUnits, overwritesOf, repeatsOf } from '../../../domain/plan/repeats.js'
@@ -28,8 +28,17 @@ export const findOverwrites = async (
 }
 
 export const overwriteWarning = (overwrites: ReadonlyArray<Overwrite>): string => {
-  const names = overwrites.map((one) => `${describeChanged(one.reason.changed)} of ${one.unit}`)
-  return `This would overwrite changes to ${listed(names)}.`
+  const namesOf = (areCommits: boolean): ReadonlyArray<string> =>
+    overwrites.flatMap(({ unit, reason }) => {
+      const changed = reason.changed.filter(({ was }) => (was._tag === 'Commit') === areCommits)
+      return changed.length === 0 ? [] : [`${changed.map(({ was }) => describeEvidence(was)).join(', ')} of ${unit}`]
+    })
+  const [files, commits] = [namesOf(false), namesOf(true)]
+  const parts = [
+    ...(files.length === 0 ? [] : [`overwrite changes to ${listed(files)}`]),
+    ...(commits.length === 0 ? [] : [`make ${listed(commits)} again`])
+  ]
+  return `This would ${parts.join(', and ')}.`
 }
 
 /** What a resume asks before it repeats work; with `--yes` it does not ask. */

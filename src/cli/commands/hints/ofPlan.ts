@@ -5,7 +5,7 @@ import { defined } from '../../../domain/data/defined.js'
 import { quoted } from '../../../domain/data/listed.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import type { Confirm, Decision, FoundEvidence, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
-import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
+import { answersTo, openQuestions, wouldOverwrite } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt, waveBefore } from '../../../domain/workflow/Node.js'
@@ -147,7 +147,7 @@ export const ofQuestions = (
   }
   const isChange = questions.some(asksForChanges)
   return [
-    answering(isChange ? 'To run again and overwrite the changes:' : 'To run again:', 'again'),
+    answering(againText(questions), 'again'),
     ...(questions.every((question) => answersTo(question).includes('Keep'))
       ? [answering('To keep the changes and run nothing for them:', 'keep')]
       : []),
@@ -170,10 +170,13 @@ export const forcedAnswers = (
   const { force, fromStep: _, restartWave, input: __, confirm: ___, plan: ____, ...others } = flags
   const forcing = force === true ? '--force' : restartWave === undefined ? '--from-step' : '--restart-wave'
   return [
-    resumeHint(place, 'To run again and overwrite the changes:', run, { ...flags, ...agreed }, again),
+    resumeHint(place, againText(questions), run, { ...flags, ...agreed }, again),
     resumeHint(place, `To resume without ${forcing}, and answer for the changes first:`, run, others)
   ]
 }
+
+const againText = (questions: ReadonlyArray<Confirm>): string =>
+  questions.some(wouldOverwrite) ? 'To run again and overwrite the changes:' : 'To run again:'
 
 const MAX_FILES = 3
 

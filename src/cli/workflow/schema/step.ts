@@ -254,6 +254,7 @@ const waveFields = {
 }
 
 const A_MAP = { map: 'a map is a "wave" with "forEach" and "each"' }
+const ITS_NAME = { name: 'its name is the value of "wave"' }
 
 const wave = (place: Place): Schema<AnyStep> =>
   mapped(
@@ -266,7 +267,9 @@ const wave = (place: Place): Schema<AnyStep> =>
         onlyWith('key', ['forEach', 'each'], '"key" is for the items of "forEach"'),
         atLeastOne(['groups', 'forEach', 'each'], 'a wave needs "groups", or "forEach" and "each"')
       ],
-      ...(place === 'step' ? { instead: { name: 'wave', map: 'wave' } as const, foreign: A_MAP } : {})
+      ...(place === 'step'
+        ? { instead: { name: 'wave', map: 'wave' } as const, foreign: { ...A_MAP, ...ITS_NAME } }
+        : {})
     }),
     (read, { unit }) => {
       const { forEach, key, each, groups, concurrency, onFailure } = read
