@@ -523,10 +523,7 @@ describe('a plan', () => {
     assert.ok(E.isLeft(without))
     assert.deepEqual(
       without.left.problems.map((problem) => ('unit' in problem ? [problem._tag, problem.unit] : [])),
-      [
-        ['WorkflowChanged', 'agent'],
-        ['WorkflowChanged', 'agent/pay']
-      ]
+      [['WorkflowChanged', 'agent/pay']]
     )
   })
 })

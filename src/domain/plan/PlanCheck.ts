@@ -109,11 +109,12 @@ const isRedone = (comparison: Comparison, unit: Unit): boolean => {
 function* editsOfRecorded(comparison: Comparison, isOther = false): Iterable<PlanProblem> {
   const { checkpoint, workflow } = comparison
   if (areSame(checkpoint.workflow.steps, workflow.steps)) return
-  for (const { unit, stepIndex, fingerprint, subStep } of Units.all(checkpoint.completedSteps)) {
+  for (const { unit, stepIndex, fingerprint, subStep, inDoubt } of Units.all(checkpoint.completedSteps)) {
     const [before, after] = [checkpoint.workflow.steps[stepIndex], workflow.steps[stepIndex]]
     if (before?.name === after?.name && before?.fingerprint === after?.fingerprint) continue
     if (subStep !== undefined) {
-      if (!isOther) yield* editsAround(comparison, unit, stepIndex)
+      if (!isOther && (subStep.idempotent === false || inDoubt !== undefined))
+        yield* editsAround(comparison, unit, stepIndex)
       continue
     }
     const definition = definitionOf(comparison, unit, stepIndex)
@@ -154,8 +155,8 @@ function* editOf(
 }
 
 /**
- * Yields the edit of an unfinished task that has a completed sub-step, if no task with code has its place. Else the task may be edited: the
- * executor compares each sub-step when the code calls it.
+ * Yields the edit of an unfinished task with a completed sub-step that must not run twice, if no task with code has its place. Else the task may
+ * be edited: the executor compares each sub-step when the code calls it.
  */
 function* editsAround(comparison: Comparison, subStep: Unit, stepIndex: number): Iterable<PlanProblem> {
   const { workflow, items, completedSteps } = comparison.checkpoint
