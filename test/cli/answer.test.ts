@@ -183,7 +183,7 @@ test.each([
     'answer: unknown answer "true"; pass --value JSON to a unit that waits',
     'dogear answer r-1 approve --value true'
   ],
-  [['--value', '1e999'], '--value: not storable as JSON at $: Infinity', `dogear answer r-1 approve --value '"1e999"'`]
+  [['--value', '1e999'], '--value: not storable as JSON: Infinity', `dogear answer r-1 approve --value '"1e999"'`]
 ])(
   'a missing or invalid value is a usage error, and its message ends with a command that works: %j',
   async (words, message, command) => {

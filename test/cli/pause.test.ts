@@ -173,7 +173,7 @@ test('a damaged request pauses the run and is reported with its problem', async 
   const ended = await running.ended
   expect(ended.code).toBe(75)
   expect(ended.stderr).toContain(
-    `warning: nothing was committed, because the pause request cannot be attributed: ${path} is not a valid request: at $ expected a JSON object\n`
+    `warning: nothing was committed, because the pause request cannot be attributed: ${path} is not a valid request: expected a JSON object\n`
   )
   expect(place.exists('.dogear/runs/r/requests')).toBe(false)
 })

@@ -50,7 +50,7 @@ test('`show`, its history and its JSON say why the last answer was rejected', as
   await runOutcome(flow, options)
   await answer({ ...options, unit: 'approve', value: 'perhaps', by: 'ada' })
   await runOutcome(flow, options)
-  const why = 'by ada: at $ expected boolean'
+  const why = 'by ada: expected boolean'
   expect((await place.dogear(['show', 'r-1'])).stdout).toContain(
     `waits for an answer; the last answer was rejected: ${why}\n`
   )

@@ -9,6 +9,7 @@ import { get, has } from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
+import { atPath } from '../../domain/data/Malformed.js'
 import { unitsOf } from '../../domain/explain/UnitView.js'
 import type { Answer } from '../../domain/plan/Plan.js'
 import { answer } from '../../executor/requests/answer.js'
@@ -207,5 +208,5 @@ const parsed = (text: string): E.Either<string, Json> => {
   if (E.isLeft(value))
     return E.left(`not valid JSON; put ${STRUCTURED.test(text) ? 'strings and names' : 'a string'} in double quotes`)
   const json = fromUnknown(value.right)
-  return E.isRight(json) ? json : E.left(`not storable as JSON at ${json.left.path}: ${json.left.found}`)
+  return E.isRight(json) ? json : E.left(`not storable as JSON${atPath(json.left.path)}: ${json.left.found}`)
 }
