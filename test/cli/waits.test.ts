@@ -182,6 +182,23 @@ test('a run that sleeps exits with 75 and prints when to resume it with which co
   expect(place.read('log')).toBe('before\n')
 })
 
+test('a paused run that sleeps prints only when to resume it', async () => {
+  await started(nap('14d'))
+  expect(linesOf((await place.dogear(['pause', 'r-1'])).stderr)).toEqual([
+    expect.stringMatching(/^Resume at \S+Z or later with:$/),
+    '  dogear resume r-1'
+  ])
+})
+
+test('a failed run with a group that sleeps prints only that a resume is possible now', async () => {
+  const { stderr } = await started(`steps:
+  - wave: all
+    groups: { nap: { sleep: 14d }, fails: { shell: exit 1 } }
+`)
+  const hints = linesOf(stderr).filter((line) => /resume/i.test(line))
+  expect(hints).toEqual(['After fixing this, resume with:', '  dogear resume r-1'])
+})
+
 test('a run that sleeps continues at its recorded time, even if the workflow file was changed', async () => {
   await started(nap('100ms'))
   place.write('w.yml', nap('10h'))
