@@ -189,8 +189,8 @@ const notDoneLines = ({
 }
 
 const REQUESTED: Readonly<Record<Stop, string>> = {
-  Pause: 'it pauses once its current steps have ended',
-  Cancel: 'it is cancelled once its current steps have ended'
+  Pause: 'it pauses once its current steps have ended, unless it has completed or failed by then',
+  Cancel: 'it is cancelled once its current steps have ended, unless it has completed by then'
 }
 
 export const indented = (all: ReadonlyArray<string>): ReadonlyArray<string> => all.map((line) => `  ${line}`)

@@ -1,6 +1,7 @@
 /** The error that a call rejects with, and the refusal of a call as data. */
 import type { PendingUnit } from '../domain/checkpoint/Pending.js'
 import { listed } from '../domain/data/listed.js'
+import { expectedAt } from '../domain/data/Malformed.js'
 import { nameOf, parent } from '../domain/workflow/Unit.js'
 import type { RunError } from '../executor/errors/RunError.js'
 import type { Pending, RunOutcome } from '../executor/RunOutcome.js'
@@ -76,8 +77,8 @@ const waitingText = (one: PendingUnit): string => {
   return `"${one.unit}" waits for ${one._tag === 'Job' ? 'its job' : 'an answer'}`
 }
 
-const rejectedText = ({ unit, path, expected }: NonNullable<Pending['rejected']>[number]): string =>
-  `the answer to "${unit}" was rejected: at ${path} expected ${expected}; `
+const rejectedText = ({ unit, ...why }: NonNullable<Pending['rejected']>[number]): string =>
+  `the answer to "${unit}" was rejected: ${expectedAt(why)}; `
 
 const messageOf = (outcome: RunFailure['outcome']): string => {
   switch (outcome._tag) {

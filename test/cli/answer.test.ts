@@ -107,6 +107,15 @@ test('a second answer to a run of a workflow file is refused, and the printed re
   expect((await follow(pending)).stderr).toContain('Answer approve with:\n  dogear answer file approve --value JSON\n')
 })
 
+test('an unknown answer to an unknown run is refused with the answers that there are', async () => {
+  await resting()
+  const { code, stderr } = await place.dogear(['answer', 'nope', 'approve', 'maybe'])
+  expect([code, linesOf(stderr)[0]]).toEqual([
+    2,
+    'dogear: answer: unknown answer "maybe"; pass --value JSON to a unit that waits, or again, keep or done to a question'
+  ])
+})
+
 test('the history shows who answered', async () => {
   await resting()
   await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
@@ -183,7 +192,7 @@ test.each([
     'answer: unknown answer "true"; pass --value JSON to a unit that waits',
     'dogear answer r-1 approve --value true'
   ],
-  [['--value', '1e999'], '--value: not storable as JSON at $: Infinity', `dogear answer r-1 approve --value '"1e999"'`]
+  [['--value', '1e999'], '--value: not storable as JSON: Infinity', `dogear answer r-1 approve --value '"1e999"'`]
 ])(
   'a missing or invalid value is a usage error, and its message ends with a command that works: %j',
   async (words, message, command) => {

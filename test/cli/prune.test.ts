@@ -32,6 +32,16 @@ const withRuns = async (count: number, name = 'w'): Promise<void> => {
   }
 }
 
+const journal = (id: string): string => `.dogear/runs/${id}/history/e000001.jsonl`
+
+/** Changes the end of a line in the only journal of a run: the second, or the last, which has the summary for the list. */
+const damage = (id: string, which: 'second' | 'last'): void => {
+  const lines = place.read(journal(id)).split('\n')
+  const at = which === 'second' ? 1 : lines.findLastIndex((line) => line.startsWith('{'))
+  lines[at] = `${lines[at]?.slice(0, -1)}#`
+  place.write(journal(id), lines.join('\n'))
+}
+
 /** More than are removed at once. */
 const MANY = 130
 
@@ -121,6 +131,40 @@ describe('dogear prune', () => {
       0,
       ['To delete one of these workspaces, for example:', '  dogear clean own-1']
     ])
+  })
+
+  test('prune names each damaged run that the limits would delete, keeps it, and exits with 5', async () => {
+    within()
+    await withRuns(4)
+    damage('w-0', 'last')
+    damage('w-1', 'second')
+    const dry = await place.dogear(['prune', '--keep', '1', '--dry-run'])
+    expect(dry.stdout).toMatch(/^w-2 {2}w {2}completed .*\n1 run would be deleted\n$/)
+    const stays = linesOf(dry.stderr)
+    expect([dry.code, stays]).toEqual([
+      5,
+      ['w-0', 'w-1'].map((id): unknown =>
+        expect.stringMatching(`^warning: run ${id} would stay: its newest state is damaged: .`)
+      )
+    ])
+    const done = await place.dogear(['prune', '--keep', '1', '--yes'])
+    expect([done.code, done.stdout, linesOf(done.stderr)]).toEqual([
+      5,
+      'Deleted 1 run\n',
+      stays.map((line) => line.replace('would stay', 'was not removed'))
+    ])
+    expect(runs()).toEqual(['w-0', 'w-1', 'w-3'])
+    expect(await place.dogear(['prune', '--keep', '1', '--older-than', '30d'])).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('prune warns of a run that it cannot read, and deletes the others', async () => {
+    within()
+    await withRuns(2)
+    for (const file of [journal('w-0'), '.dogear/runs/w-0/checkpoint.json']) place.write(file, 'garbage\n')
+    const { code, stdout, stderr } = await place.dogear(['prune', '--keep', '0', '--yes'])
+    expect([code, stdout]).toEqual([0, 'Deleted 1 run\n'])
+    expect(stderr).toMatch(/^warning: Run w-0 cannot be read: /)
+    expect(runs()).toEqual(['w-0'])
   })
 
   test('prune never deletes a run that a live process holds', async () => {

@@ -63,6 +63,17 @@ test('an answer that counts the last step as done says that the run is completed
   })
 })
 
+test('a plan in which no step is left to run prints the command that completes the run', async () => {
+  place = sandbox({ 'w.yml': 'steps: [{ name: pay, shell: exit 1, idempotent: false }]' })
+  expect((await place.dogear(['run', 'w.yml', '--id', 'p-1'])).code).toBe(1)
+  const { stdout } = await place.dogear(['plan', 'p-1', '--confirm', 'pay=done'])
+  expect(linesOf(stdout).at(-2)).toBe('To complete the run:')
+  expect((await place.shell(linesOf(stdout).at(-1) ?? '')).code).toBe(0)
+  const completed = await place.dogear(['plan', 'p-1'])
+  expect(completed.stdout).toContain('nothing left to run')
+  expect(completed.stdout).not.toContain('dogear resume')
+})
+
 test('the answer "done" without the output that a variable needs prints the command that passes the output', async () => {
   await killed()
   const { code, stderr } = await place.dogear(['answer', 'o-1', 'charge', 'done'])

@@ -834,7 +834,7 @@ describe('damaged state', () => {
     writeFileSync(newestJournal(), journal.replace('"kind":"claim"', '"kind":"cl4im"'))
     const { stdout } = await place.dogear(['verify', 'r'])
     expect(stdout).toContain('To resume from the recovered state:\n      dogear resume r --reopen --yes\n')
-    expect(stdout).toContain('the revisions below it are intact')
+    expect(stdout).toContain('the revisions in the lines after it are intact')
     expect(stdout.match(/dogear resume/g)).toHaveLength(1)
     place.write('fixed', '')
     expect((await place.dogear(['resume', 'r', '--reopen', '--yes'])).code).toBe(0)

@@ -128,7 +128,7 @@ describe('--store', () => {
     }
   )
 
-  test('only run creates a SQLite file that does not exist', async () => {
+  test('a command that only reads creates no SQLite file', async () => {
     place = sandbox()
     const { code, stderr } = await place.dogear(['runs', '--store', 'none.db'])
     expect(code).toBe(5)

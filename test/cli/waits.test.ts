@@ -50,7 +50,7 @@ test('`show`, its history and its JSON say why the last answer was rejected', as
   await runOutcome(flow, options)
   await answer({ ...options, unit: 'approve', value: 'perhaps', by: 'ada' })
   await runOutcome(flow, options)
-  const why = 'by ada: at $ expected boolean'
+  const why = 'by ada: expected boolean'
   expect((await place.dogear(['show', 'r-1'])).stdout).toContain(
     `waits for an answer; the last answer was rejected: ${why}\n`
   )
@@ -180,6 +180,23 @@ test('a run that sleeps exits with 75 and prints when to resume it with which co
   expect([lead, command]).toEqual([`Resume at ${time} or later with:`, '  dogear resume r-1'])
   expect((await place.dogear(['resume'])).code).toBe(75)
   expect(place.read('log')).toBe('before\n')
+})
+
+test('a paused run that sleeps prints only when to resume it', async () => {
+  await started(nap('14d'))
+  expect(linesOf((await place.dogear(['pause', 'r-1'])).stderr)).toEqual([
+    expect.stringMatching(/^Resume at \S+Z or later with:$/),
+    '  dogear resume r-1'
+  ])
+})
+
+test('a failed run with a group that sleeps prints only that a resume is possible now', async () => {
+  const { stderr } = await started(`steps:
+  - wave: all
+    groups: { nap: { sleep: 14d }, fails: { shell: exit 1 } }
+`)
+  const hints = linesOf(stderr).filter((line) => /resume/i.test(line))
+  expect(hints).toEqual(['After fixing this, resume with:', '  dogear resume r-1'])
 })
 
 test('a run that sleeps continues at its recorded time, even if the workflow file was changed', async () => {

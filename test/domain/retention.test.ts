@@ -15,8 +15,8 @@ const runs: fc.Arbitrary<ReadonlyArray<RetainedRun>> = fc.uniqueArray(
     runId: fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 4 }),
     workflow: fc.constantFrom('w', 'v'),
     status: fc.constantFrom(...STATUSES, 'completed', 'completed'),
-    isHeld: fc.integer({ max: 9 }).map((one) => one === 1),
-    isDamaged: fc.integer({ max: 9 }).map((one) => one === 0),
+    isHeld: fc.nat({ max: 9 }).map((one) => one === 1),
+    isDamaged: fc.nat({ max: 9 }).map((one) => one === 0),
     endedAtMillis: fc.oneof(fc.integer({ min: 0, max: 20 }), fc.constant(Number.NaN))
   }),
   { selector: ({ runId }) => runId, maxLength: 12 }
@@ -39,14 +39,27 @@ const without = (all: ReadonlyArray<RetainedRun>, expiring: ReadonlyArray<Retain
   all.filter((one) => !expiring.includes(one))
 
 describe('a run', () => {
+  law('a run is kept if it is held, too young, without a date, or of another status', cases, ([all, policy, now]) => {
+    for (const run of expired(all, policy, now)) {
+      assert.ok(!run.isHeld)
+      assert.ok((policy.statuses ?? ['completed', 'cancelled']).some((one) => one === run.status))
+      assert.ok(now - run.endedAtMillis > (policy.olderThanMillis ?? -Infinity))
+    }
+  })
+
   law(
-    'a run is kept if it is held or damaged, too young, without a date, or of another status',
+    'a damaged run is selected as if it were intact, and takes no place among the kept runs',
     cases,
     ([all, policy, now]) => {
-      for (const run of expired(all, policy, now)) {
-        assert.ok(!run.isHeld && !run.isDamaged)
-        assert.ok((policy.statuses ?? ['completed', 'cancelled']).some((one) => one === run.status))
-        assert.ok(now - run.endedAtMillis > (policy.olderThanMillis ?? -Infinity))
+      const intact = all.filter((one) => !one.isDamaged)
+      const expiring = expired(all, policy, now)
+      assert.deepEqual(
+        expiring.filter((one) => !one.isDamaged),
+        expired(intact, policy, now)
+      )
+      for (const run of without(all, intact)) {
+        const alone = expired([...intact, { ...run, isDamaged: false }], policy, now)
+        assert.equal(expiring.includes(run), idsOf(alone).includes(run.runId))
       }
     }
   )

@@ -399,7 +399,7 @@ describe('an answer "done" without the output that the step needs', () => {
       assert.deepEqual(error.problems, [expected])
       assert.match(
         describeError(error),
-        /"charge" was declared done without an output that it accepts: at \$ expected string/
+        /"charge" was declared done without an output that it accepts: expected string/
       )
     }
   )

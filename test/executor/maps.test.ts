@@ -496,7 +496,7 @@ describe('invalid items of a map', () => {
       [{ forEach: () => [1], key: (() => Promise.reject(new Error('late'))) as never }, /`key` must return a string/],
       [{ forEach: () => ['x', 'y', 'x'], key: itself }, /item 3 has the key "x" of an earlier item/],
       [{ forEach: () => [''], key: itself }, /item 1 has a key of 0 characters; use 1 to 512 characters/],
-      [{ forEach: () => [1, new Date(0)] }, /item 2 at \$ must be plain JSON, not a Date/],
+      [{ forEach: () => [1, new Date(0)] }, /item 2 must be plain JSON, not a Date/],
       [
         { forEach: () => Array.from({ length: 100_001 }, () => 1) },
         /there are 100001 items, but a map has at most 100000/
@@ -552,7 +552,7 @@ describe('invalid items of a map', () => {
       Program.map('each', { forEach: () => ['1'], item: t.string }, { run: () => TE.right(1) })
     )
     const outcome = ended(await again(world).perform(resume(edited, 'r')), 'Failed')
-    assert.match(outcome.failures.at(-1)?.error.message ?? '', /item "1" at \$ must be string; restart the map/)
+    assert.match(outcome.failures.at(-1)?.error.message ?? '', /item "1" must be string; restart the map/)
     ended(await again(world).perform(resume(edited, 'r', { restartWave: 'each' })), 'Completed')
   })
 })

@@ -94,7 +94,7 @@ describe('a failed check after a wave', () => {
     ])
   })
 
-  test('a failed check of a wave inside a group does not offer "retry", and that answer repeats only the check', async () => {
+  test('a failed check of a wave inside a group does not offer "retry", and the answer "retry" repeats only the check', async () => {
     const world = newWorld()
     const unit = { ...Program.task('unit', { run: () => doing(world, 'unit') }), needs: [] }
     const inner = Program.waveOf('inner', [unit], { after: failing(1).check })

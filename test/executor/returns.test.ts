@@ -171,7 +171,7 @@ describe('code of users', () => {
     [
       'task with a BigInt as its definition',
       () => Program.task('s', () => 1, 10n as never),
-      'definition of "s" must be plain JSON, not a bigint at $'
+      'definition of "s" must be plain JSON, not a bigint'
     ],
     [
       'sequenceOf with a Date in its definition',
@@ -187,7 +187,7 @@ describe('code of users', () => {
       'mapOf with a function as its definition and NaN as that of its body',
       () =>
         Program.mapOf('s', Program.sequenceOf('b', [Program.task('t', () => 1, NaN)]), items, {}, (() => 1) as never),
-      'definition of "s" must be plain JSON, not a function at $\n  definition of "s/*/t" must be plain JSON, not NaN at $'
+      'definition of "s" must be plain JSON, not a function\n  definition of "s/*/t" must be plain JSON, not NaN'
     ],
     [
       'reuse of undefined',

@@ -109,7 +109,7 @@ describe('a secret', () => {
       Program.map('each', { forEach: () => [Number(PIN)], item: t.number }, { run: ({ item }) => TE.right(item) })
     )
     const misfit = ended(await run(outOfDigits, 'p', {})(environment)(), 'Failed')
-    assert.match(misfit.failures[0]?.error.message ?? '', /item 1 at \$ must be number/)
+    assert.match(misfit.failures[0]?.error.message ?? '', /item 1 must be number/)
     assertNone(bytesBelow(folder), 'the state folder')
     assertNone(everything([told, done, named, misfit]), 'an event or outcome')
   })

@@ -103,7 +103,7 @@ describe('the message of a RunFailure', () => {
   })
 })
 
-test('the message of a refusal begins with the id of the run unless the error already does', async () => {
+test('the message of a refused plan begins with the id of the run, and that of another refusal is unchanged', async () => {
   const storage = memoryStorage()
   await assert.rejects(dogear.run(failing, { id: 'r', storage }))
   const unknown = dogear.resume(failing, { id: 'r', storage, fromStep: 'two' })
@@ -152,7 +152,7 @@ test('the promise of a run whose answer its schema refuses rejects with the reas
   await dogear.answer({ ...options, unit: 'ask', value: 'yes' })
   await assert.rejects(dogear.resume(flow, options), {
     message:
-      'Run r is pending: the answer to "ask" was rejected: at $ expected boolean; "ask" waits for an answer; call answer with unit "ask" and a value, then resume the run'
+      'Run r is pending: the answer to "ask" was rejected: expected boolean; "ask" waits for an answer; call answer with unit "ask" and a value, then resume the run'
   })
   const again = await dogear.runOutcome(flow, options)
   assert.ok(again._tag === 'Pending' && again.rejected === undefined)

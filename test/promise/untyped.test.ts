@@ -501,7 +501,7 @@ describe('options of steps', () => {
     )
   })
 
-  test('a sleep with a misspelled time is refused with one problem only', async () => {
+  test('a sleep whose option `millis` is misspelled is refused with one problem only', async () => {
     expect(await refusal(run1(untyped('w')['sleep']?.('q', { milis: 3 }) as never))).toBe(
       'Cannot run this workflow:\n  unknown option "milis" of "q"; did you mean "millis"?'
     )

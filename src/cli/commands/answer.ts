@@ -9,6 +9,7 @@ import { get, has } from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
+import { atPath } from '../../domain/data/Malformed.js'
 import { unitsOf } from '../../domain/explain/UnitView.js'
 import type { Answer } from '../../domain/plan/Plan.js'
 import { answer } from '../../executor/requests/answer.js'
@@ -37,9 +38,9 @@ export const answerCommand = async (
   flags: Flags
 ): Promise<Result> => {
   const view = await findRun(context, id)
-  const mayWait = E.isLeft(view) || isWait(view.right.checkpoint, unit)
+  const waits = E.isLeft(view) ? undefined : isWait(view.right.checkpoint, unit)
   const given: Result<Answers | Value | undefined> =
-    word === undefined ? valueOf(context, id, unit, flags) : answersOf(context, id, unit, word, flags, mayWait)
+    word === undefined ? valueOf(context, id, unit, flags) : answersOf(context, id, unit, word, flags, waits)
   // A wrong unit explains a wrong answer, so that is reported first.
   const isUsable = E.isRight(given) && given.right !== undefined
   if (E.isRight(view) && !isUsable && isUnknown(view.right.checkpoint, unit))
@@ -103,7 +104,7 @@ const unknown = (context: Context, checkpoint: Checkpoint, unit: string): CliErr
 
 /** The example fits the unit: a value for one that waits, or will. */
 const missing = (context: Context, checkpoint: Checkpoint, unit: string): CliError =>
-  usage('answer: the answer is missing; pass --value JSON to a unit that waits, or again, keep or done to a question', [
+  usage(`answer: the answer is missing; ${OF_UNKNOWN}`, [
     isWait(checkpoint, unit)
       ? hintTo(context, 'For example:', ['answer', checkpoint.runId, unit, '--value', 'true'])
       : ofQuestion(context, checkpoint.runId, unit)
@@ -129,16 +130,18 @@ const RECORDED = { _tag: 'Recorded' } as const
 
 const OF_WAIT = 'pass --value JSON to a unit that waits'
 
+const OF_UNKNOWN = `${OF_WAIT}, or again, keep or done to a question`
+
 const OF_QUESTION = 'use again or done, or keep if the question is about changed files or commits'
 
-/** The answers to the questions of a resume: the one to the unit, and those of `--confirm`. */
+/** The answers to the questions of a resume: the one to the unit, and those of `--confirm`. `waits`: undefined if the run is unknown. */
 const answersOf = (
   context: Context,
   id: string,
   unit: string,
   word: string,
   { value, valueFile, output, confirm = [] }: Flags,
-  mayWait: boolean
+  waits: boolean | undefined
 ): Result<Answers> => {
   if (value !== undefined || valueFile !== undefined)
     return wrongUse(`--value and --value-file cannot be combined with "${word}"; use --output for an output`)
@@ -148,9 +151,10 @@ const answersOf = (
       hintTo(context, 'For example:', ['answer', id, unit, 'done', '--output', JSON.stringify(appended)])
     ])
   if (!['again', 'keep', 'done'].includes(word))
-    return wrongUse(`answer: unknown answer "${word}"; ${mayWait ? OF_WAIT : OF_QUESTION}`, [
-      mayWait ? ofWord(context, id, unit, word) : ofQuestion(context, id, unit)
-    ])
+    return wrongUse(
+      `answer: unknown answer "${word}"; ${waits === undefined ? OF_UNKNOWN : waits ? OF_WAIT : OF_QUESTION}`,
+      [waits === false ? ofQuestion(context, id, unit) : ofWord(context, id, unit, word)]
+    )
   if (word !== 'done' && output !== undefined) return wrongUse(`--output: only "done" has an output, not "${word}"`)
   const json = output === undefined ? E.right(undefined) : parsed(output)
   if (E.isLeft(json)) return wrongUse(`--output: ${json.left}`)
@@ -207,5 +211,5 @@ const parsed = (text: string): E.Either<string, Json> => {
   if (E.isLeft(value))
     return E.left(`not valid JSON; put ${STRUCTURED.test(text) ? 'strings and names' : 'a string'} in double quotes`)
   const json = fromUnknown(value.right)
-  return E.isRight(json) ? json : E.left(`not storable as JSON at ${json.left.path}: ${json.left.found}`)
+  return E.isRight(json) ? json : E.left(`not storable as JSON${atPath(json.left.path)}: ${json.left.found}`)
 }

@@ -21,7 +21,7 @@ export const cancelCommand = async (context: Context, id: string): Promise<Resul
   }
   const requested = answer._tag === 'Requested'
   const what = requested
-    ? `is cancelled once its current steps have ended (${processText(answer.holder)})`
+    ? `is cancelled once its current steps have ended, unless it has completed by then (${processText(answer.holder)})`
     : `is cancelled${answer._tag === 'AtRest' ? ' already' : ''}`
   const status = requested ? 'running' : 'cancelled'
   return printDone(context, { run_id: runId, requested, status }, `Run ${runId} ${what}`)

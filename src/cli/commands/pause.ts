@@ -20,7 +20,7 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   const isRequested = answer._tag === 'Requested'
   const status = isRequested ? 'running' : answer._tag === 'Paused' ? 'paused' : answer.status
   const text = isRequested
-    ? `Run ${runId} pauses once its current steps have ended (${processText(answer.holder)})`
+    ? `Run ${runId} pauses once its current steps have ended, unless it has completed or failed by then (${processText(answer.holder)})`
     : `Run ${runId} ${answer._tag === 'Paused' ? 'is paused' : AT_REST[status]}`
   const now = await viewOf(context, runId)
   const next = isRequested || E.isLeft(now) ? [] : continuing(context, now.right)

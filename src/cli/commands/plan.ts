@@ -1,6 +1,7 @@
 /** `dogear plan`: shows what a resume would do. Runs and writes nothing. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import { status as statusOf } from '../../domain/checkpoint/Checkpoint.js'
 import { presentOf } from '../../domain/checkpoint/Due.js'
 import { describeQuestion, describeReason, explain } from '../../domain/explain/Explain.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
@@ -113,7 +114,9 @@ const nextLines = (
   const { runId } = checkpoint
   // A recovered state needs consent.
   const recovered = found._tag !== 'Exact'
-  if (!recovered && plan.decisions.every(({ _tag }) => _tag === 'Skip')) return []
+  const skipsAll = plan.decisions.every(({ _tag }) => _tag === 'Skip')
+  const completes = skipsAll && statusOf(checkpoint, false) !== 'completed'
+  if (!recovered && skipsAll && !completes) return []
   const { outStyle: style } = context.screen
   const flags = { ...given, yes: recovered || repeats.length > 0 }
   const questions = openQuestions(plan)
@@ -127,7 +130,12 @@ const nextLines = (
   const confirm = [...(flags.confirm ?? []), ...overwrites.map((one) => `${one.unit}=again`)]
   const exactly =
     overwrites.length === 0
-      ? [{ text: 'To do exactly this:', command: resumeLine(context, runId, { ...flags, ...pinned }) }]
+      ? [
+          {
+            text: completes ? 'To complete the run:' : 'To do exactly this:',
+            command: resumeLine(context, runId, { ...flags, ...pinned })
+          }
+        ]
       : // The consent to a repetition belongs only to the command that repeats.
         forcedAnswers(context, checkpoint, { ...given, yes: recovered }, pinned, overwrites)
   const waits = plan.decisions.some((one) => one._tag === 'Poll') ? ofPending(context, checkpoint) : []

@@ -6,6 +6,7 @@ import type { RetentionPolicy } from '../../domain/checkpoint/Retention.js'
 import { FINISHED, PRUNABLE } from '../../domain/checkpoint/Retention.js'
 import type { KeptRun, NeverStarted, Pruned, Removed } from '../../executor/storage/prune.js'
 import { findPrunable, previewRemoval, removePrunable } from '../../executor/storage/prune.js'
+import { describeStorage } from '../../executor/errors/portErrors.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import { consentMissing, notDone, stopped, wrongUse, wordAmong } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
@@ -28,13 +29,14 @@ export const pruneCommand = withPrompt(async (context: PromptContext, flags: Fla
   const environment = environmentFor(context, { interrupt: context.signals.interrupt })
   const found = await findPrunable(policy.right)(environment)()
   if (E.isLeft(found)) return E.left(notDone(found.left))
-  const { expired } = found.right
+  const { expired, unreadable } = found.right
   const isAgreed = flags.yes === true && flags.dryRun !== true
   const preview = isAgreed ? E.right(asFound(expired)) : await previewRemoval(expired)(environment)()
   if (E.isLeft(preview)) return E.left(notDone(preview.left))
   const { removed: runs, left, isStopped } = preview.right
   if (isStopped) return E.left(stopped(stoppedBy(context)))
   const { screen } = context
+  for (const error of unreadable) screen.warn(describeStorage(error))
   const neverStarted = found.right.neverStarted.map((runId) => ({ runId }))
   if (flags.dryRun === true) {
     if (context.json) screen.out(printed(documentOf(flags, expired, { removed: [], left, neverStarted })))
@@ -117,7 +119,7 @@ const reportLeft = async (context: PromptContext, left: ReadonlyArray<KeptRun>, 
   for (const { run, why } of left) screen.warn(`run ${run.runId} ${verb}: ${why}`)
   const own = left.flatMap(({ run, reason }) => (reason === 'hasWorkspace' ? [run] : []))
   printHints(screen, await ofWorkspaces(context, own))
-  return left.some(({ reason }) => reason === 'failed') ? ExitCode.storage : ExitCode.done
+  return left.some(({ reason }) => reason === 'failed' || reason === 'damaged') ? ExitCode.storage : ExitCode.done
 }
 
 /** Without an id, `clean` deletes the workspaces of completed runs alone. */

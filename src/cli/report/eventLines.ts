@@ -2,6 +2,7 @@
 import { describeAbandons, describeKept, describeJob, describeReason, explain } from '../../domain/explain/Explain.js'
 import { describeStorage } from '../../executor/errors/portErrors.js'
 import type { StepError } from '../../domain/data/StepError.js'
+import { expectedAt } from '../../domain/data/Malformed.js'
 import type { Decision, ResumePlan, Run } from '../../domain/plan/Plan.js'
 import { describePosition } from '../../domain/request/Pause.js'
 import { definitionAt } from '../../domain/workflow/Node.js'
@@ -60,7 +61,7 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
       return unlessWide(run, event, `${position(run, event)} ${event.unit} ${waitText(event.wait)}`)
     case 'AnswerRejected': {
       const { unit, by, path, expected } = event
-      return [warning(`the answer to ${unit} by ${by} was rejected: at ${path} expected ${expected}`)]
+      return [warning(`the answer to ${unit} by ${by} was rejected: ${expectedAt({ path, expected })}`)]
     }
     case 'StepCompleted':
       return [...completed(run, event), ...progressed(run, event)]

@@ -22,7 +22,7 @@ export type Items = ReadonlyMap<Unit, ReadonlyArray<Item>>
 /** The maximum number of items of a map. */
 export const MAX_ITEMS = 100_000
 
-/** The maximum length of a key. Paths escape its characters. */
+/** The maximum length of a key. In a path it may be longer, because some characters are escaped there. */
 export const MAX_KEY = 512
 
 /** Why these cannot be the items of a map: an invalid key, a duplicate key, or too many items. */

@@ -55,8 +55,8 @@ export interface RetainedRun {
 export const FINISHED: ReadonlyArray<PrunableStatus> = ['completed', 'cancelled']
 
 /**
- * Returns the runs to remove, oldest first, then by id. Never includes held or damaged runs, or runs with an invalid time. `nowMillis`: the
- * current time, since 1970-01-01 UTC.
+ * Returns the runs to remove, oldest first, then by id. Never includes held runs, or runs with an invalid time. Includes damaged runs, which
+ * do not count for `keep`: the caller keeps and reports them. `nowMillis`: the current time, since 1970-01-01 UTC.
  */
 export const expired = <Run extends RetainedRun>(
   runs: ReadonlyArray<Run>,
@@ -66,12 +66,12 @@ export const expired = <Run extends RetainedRun>(
   if (keep === undefined && olderThanMillis === undefined) return []
   const seen = new Map<string, number>()
   return runs
-    .filter((run) => statuses.some((one) => one === run.status) && !run.isHeld && !run.isDamaged)
+    .filter((run) => statuses.some((one) => one === run.status) && !run.isHeld)
     .filter(({ endedAtMillis }) => Number.isFinite(endedAtMillis))
     .sort((a, b) => b.endedAtMillis - a.endedAtMillis || (a.runId < b.runId ? 1 : -1))
-    .filter(({ workflow, endedAtMillis }) => {
+    .filter(({ workflow, isDamaged, endedAtMillis }) => {
       const newer = seen.get(workflow) ?? 0
-      seen.set(workflow, newer + 1)
+      if (!isDamaged) seen.set(workflow, newer + 1)
       return newer >= (keep ?? 0) && (olderThanMillis === undefined || nowMillis - endedAtMillis > olderThanMillis)
     })
     .reverse()

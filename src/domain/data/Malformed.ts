@@ -1,4 +1,5 @@
-/** Why content cannot be decoded. */
+/** Why content cannot be decoded, and how a message names a place in it. The path of the whole value, `$`, says nothing to a reader. */
+import type { NotJson } from './Json.js'
 
 /** Why a value was refused: `path` (`$.state.stepIndex`), and what was expected there. */
 export interface Malformed {
@@ -17,5 +18,15 @@ export interface NewerFormat {
 /** Describes why content cannot be decoded. */
 export const describe = (error: Malformed | NewerFormat): string =>
   error._tag === 'Malformed'
-    ? `at ${error.path} expected ${error.expected}`
+    ? expectedAt(error)
     : `it has format ${error.found}, but this version of Dogear reads only up to ${error.supported}; upgrade Dogear`
+
+/** ` at $.a`, or nothing for the whole value. */
+export const atPath = (path: string): string => (path === '$' ? '' : ` at ${path}`)
+
+/** `at $.a expected a number`, or `expected a number` for the whole value. */
+export const expectedAt = ({ path, expected }: { readonly path: string; readonly expected: string }): string =>
+  `${atPath(path)} expected ${expected}`.trimStart()
+
+/** What must stand in place of a value that JSON cannot hold. */
+export const plainJson = ({ path, found }: NotJson): string => `plain JSON${atPath(path)}, not ${found}`

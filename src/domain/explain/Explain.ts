@@ -6,6 +6,7 @@ import type { Json } from '../data/Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, PollReason, ResumePlan } from '../plan/Plan.js'
 import { pushTo } from '../data/indexed.js'
 import { listed } from '../data/listed.js'
+import { expectedAt } from '../data/Malformed.js'
 import { isAnyOver, overOf } from '../plan/nextUnits.js'
 import { confirms, decisionTrees } from '../plan/Plan.js'
 import { printableLines } from './printable.js'
@@ -237,8 +238,7 @@ const alsoMissing = (reason: Decision['reason']): string =>
     : ''
 
 /** Describes who gave a rejected answer, and why it did not fit. */
-export const describeRejected = ({ by, path, expected }: RejectedAnswer): string =>
-  `by ${by}: at ${path} expected ${expected}`
+export const describeRejected = ({ by, ...why }: RejectedAnswer): string => `by ${by}: ${expectedAt(why)}`
 
 /** Describes what `submit` returned, on one line. */
 export const describeJob = (job: Json): string => firstLine(typeof job === 'string' ? job : JSON.stringify(job))

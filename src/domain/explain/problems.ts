@@ -3,6 +3,7 @@ import type { PendingUnit } from '../checkpoint/Pending.js'
 import { quoted } from '../data/listed.js'
 import { describeOption } from '../data/Options.js'
 import { didYouMean } from '../data/Suggestion.js'
+import { expectedAt } from '../data/Malformed.js'
 import type { PlanProblem } from '../plan/PlanProblem.js'
 import { isWithin } from '../workflow/Unit.js'
 import { describeProblem as describeWorkflowProblem } from '../workflow/WorkflowProblem.js'
@@ -101,8 +102,8 @@ export const describeProblem = (problem: PlanProblem): string => {
       return describeOption(problem)
     case 'OutputNotDecodable':
       if (problem.assumed === true)
-        return `"${problem.unit}" was declared done without an output that it accepts: at ${problem.path} expected ${problem.expected}; resume with the answer done and that output`
-      return `the recorded output of "${problem.unit}" no longer matches its step: at ${problem.path} expected ${problem.expected}; restore the codec, or run from that step`
+        return `"${problem.unit}" was declared done without an output that it accepts: ${expectedAt(problem)}; resume with the answer done and that output`
+      return `the recorded output of "${problem.unit}" no longer matches its step: ${expectedAt(problem)}; restore the codec, or run from that step`
     case 'AssumedOutputMissing':
       return problem.evidence === true
         ? `cannot count "${problem.unit}" as done: its evidence is missing (${problem.expected}); restore it, or run from an earlier step`

@@ -28,6 +28,7 @@ import type {
 import type { PlanProblem } from './PlanProblem.js'
 import type { PlanContext } from './PlanContext.js'
 import { fromUnknown as fromThrown } from '../data/StepError.js'
+import { atPath, plainJson } from '../data/Malformed.js'
 import { find } from '../checkpoint/Tree.js'
 import { IN_DOUBT } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -274,7 +275,7 @@ export const reportMissing = (context: PlanContext, placed: Placed, out: Planned
 /** Returns what the output of a task that is assumed done must be instead, or undefined if it fits. */
 const expectedInstead = (task: Task, output: Json | undefined): string | undefined => {
   const fits = fitsOf(task, output)
-  if (E.isLeft(fits)) return `${fits.left.expected} at ${fits.left.path}`
+  if (E.isLeft(fits)) return `${fits.left.expected}${atPath(fits.left.path)}`
   return output === undefined && task.captures.length > 0 ? valueFor(task.captures) : undefined
 }
 
@@ -287,9 +288,7 @@ const assume = (
 ): Skip => {
   const json = given === undefined ? E.right(undefined) : fromUnknown(given)
   const output = E.isRight(json) ? json.right : undefined
-  const expected = E.isLeft(json)
-    ? `plain JSON at ${json.left.path}, not ${json.left.found}`
-    : expectedInstead(placed.step, output)
+  const expected = E.isLeft(json) ? plainJson(json.left) : expectedInstead(placed.step, output)
   if (expected !== undefined) out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
   const reason: SkipReason = output === undefined ? { _tag: 'Assumed' } : { _tag: 'Assumed', output }
   return skip(placed, evidence === undefined ? reason : { ...reason, evidence })

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { fromUnknown } from '../data/Json.js'
 import type { Check } from '../data/Options.js'
 import { anything, arrayOf, fieldsOf, flag, having, isText, kindOf, oneOf, text } from '../data/Options.js'
+import { plainJson } from '../data/Malformed.js'
 import type { Answer, PlanOptions } from './Plan.js'
 
 const mapCheck = (expected: string): Check => {
@@ -33,7 +34,7 @@ export const notAnswer = (given: unknown): string | undefined => {
   }
   if (_tag !== 'Done' || output === undefined) return undefined
   const json = fromUnknown(output)
-  return E.isRight(json) ? undefined : `plain JSON at ${json.left.path}, not ${json.left.found}`
+  return E.isRight(json) ? undefined : plainJson(json.left)
 }
 
 const answers: Check = (value) => {

@@ -7,6 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from '../data/Digest.js'
 import type { Json, JsonObject } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
+import { atPath } from '../data/Malformed.js'
 import { listedParts } from './Node.js'
 import { join } from './Unit.js'
 
@@ -168,7 +169,7 @@ const INVALID = 'invalid: '
 const invalidFingerprint = (definition: Json | undefined): string | undefined => {
   if (definition === undefined || definition === null) return undefined
   const json = fromUnknown(definition)
-  return E.isLeft(json) ? `${INVALID}plain JSON, not ${json.left.found} at ${json.left.path}` : undefined
+  return E.isLeft(json) ? `${INVALID}plain JSON, not ${json.left.found}${atPath(json.left.path)}` : undefined
 }
 
 const taskFingerprint = (definition: Json, idempotent: boolean, captures: ReadonlyArray<string>): string =>

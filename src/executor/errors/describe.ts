@@ -7,6 +7,7 @@ import type { PlanProblem } from '../../domain/plan/PlanProblem.js'
 import { answersTo, wouldOverwrite } from '../../domain/plan/Plan.js'
 import { listed } from '../../domain/data/listed.js'
 import { describeOption } from '../../domain/data/Options.js'
+import { expectedAt } from '../../domain/data/Malformed.js'
 import { printableLines } from '../../domain/explain/printable.js'
 import { top } from '../../domain/workflow/Unit.js'
 import { describe as describeRefused } from './AnswerRefused.js'
@@ -139,9 +140,9 @@ const sentence = (error: SingleLine): string => {
     case 'InputChanged':
       return `Run ${error.runId} has another input. Omit the input to resume with the stored one, set \`fromStep\` to the step from which the new input applies, or start a new run with another id`
     case 'InputMissing':
-      return `Run ${error.runId} cannot start without an input: at ${error.path} expected ${error.expected}. Pass \`input\`; if the run should exist, check its id and the store`
+      return `Run ${error.runId} cannot start without an input: ${expectedAt(error)}. Pass \`input\`; if the run should exist, check its id and the store`
     case 'InvalidInput':
-      return `The input does not match the workflow: at ${error.path} expected ${error.expected}; correct the input`
+      return `The input does not match the workflow: ${expectedAt(error)}; correct the input`
     case 'NoArchive':
       return `Run ${error.runId} cannot start: its program archives completed runs; set \`archive\` in the environment. Nothing was started`
     case 'PlanChanged':

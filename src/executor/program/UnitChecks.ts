@@ -26,7 +26,7 @@ export interface Expectation {
  */
 export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'> | 'ask'
 
-/** The checks of a unit, for the executor. A check passes unless it fails or returns false; the record of the unit counts only while its `evidence` exists. */
+/** The checks of a unit, for the executor. A check fails with a `Left` or the value false, and passes otherwise. The record of the unit counts only while its `evidence` exists. */
 export interface Checks<Context, Output> {
   /** The unit does not start if this fails. */
   readonly before: ((context: Context) => TaskEither<unknown, unknown>) | undefined

@@ -6,6 +6,7 @@ import { fromUnknown } from '../../domain/data/Json.js'
 import type { Check } from '../../domain/data/Options.js'
 import { text } from '../../domain/data/Options.js'
 import { encodeWithin } from '../../domain/data/Size.js'
+import { plainJson } from '../../domain/data/Malformed.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
 import { isName, VALUE_BYTES } from '../../domain/request/Request.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -87,8 +88,7 @@ const answerNow =
   async () => {
     const json = fromUnknown(value)
     if (E.isLeft(json)) {
-      const expected =
-        value === undefined ? 'plain JSON; it is missing' : `plain JSON at ${json.left.path}, not ${json.left.found}`
+      const expected = value === undefined ? 'plain JSON; it is missing' : plainJson(json.left)
       return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'NotJson', expected, waiting: [] })
     }
     const encoded = encodeWithin(json.right, VALUE_BYTES)

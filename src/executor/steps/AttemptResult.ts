@@ -9,6 +9,7 @@ import * as Redaction from '../../domain/data/Redaction.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
+import { atPath } from '../../domain/data/Malformed.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
 import { delay } from '../../domain/workflow/RetryPolicy.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -96,7 +97,7 @@ export const redacted = (
       return E.isRight(accepted)
         ? { ...result, output }
         : unusable(
-            `without the value of a secret the output at ${accepted.left.path} would no longer be ${accepted.left.expected}`
+            `without the value of a secret the output${atPath(accepted.left.path)} would no longer be ${accepted.left.expected}`
           )
     }
   }

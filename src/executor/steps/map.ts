@@ -7,6 +7,7 @@ import * as Redaction from '../../domain/data/Redaction.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
+import { atPath } from '../../domain/data/Malformed.js'
 import { noAttempt } from './Attempt.js'
 import { failComposite } from './compositeChecks.js'
 import type { ProgramGroup, ProgramMap, ProgramStep, ProgramWave } from '../program/Program.js'
@@ -95,7 +96,8 @@ const itemFrom = (
 ): E.Either<StepFailure, Item> => {
   const { redaction } = vault
   const encoded = map.items.encode(value)
-  if (E.isLeft(encoded)) return notItems(`item ${index + 1} at ${encoded.left.path} must be ${encoded.left.expected}`)
+  if (E.isLeft(encoded))
+    return notItems(`item ${index + 1}${atPath(encoded.left.path)} must be ${encoded.left.expected}`)
   const stored = Redaction.json(redaction, encoded.right ?? null)
   const item = map.items.decode(stored)
   if (E.isLeft(item)) return misfit(String(index + 1), item.left)
@@ -124,7 +126,7 @@ const misfit = (
   item: string,
   { path, expected }: { readonly path: string; readonly expected: string },
   more = ''
-): E.Either<StepFailure, never> => notItems(`item ${item} at ${path} must be ${expected}${more}`)
+): E.Either<StepFailure, never> => notItems(`item ${item}${atPath(path)} must be ${expected}${more}`)
 
 const notItems = (message: string): E.Either<StepFailure, never> =>
   E.left(Failure.permanent(StepError.make('NotItems', message, { code: 'NOT_ITEMS' }), 'notApplied'))

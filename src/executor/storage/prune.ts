@@ -7,6 +7,7 @@ import { expired, PRUNABLE } from '../../domain/checkpoint/Retention.js'
 import type { Check, OptionProblem } from '../../domain/data/Options.js'
 import { amount, arrayOf, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
 import { orList } from '../../domain/data/Suggestion.js'
+import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../ExecutorCall.js'
 import { describeError, isInUse, removeChecked, removeRun, RESUMED_MEANWHILE, whyKept } from '../workspace/onSuccess.js'
@@ -45,7 +46,7 @@ export interface KeptRun {
 }
 
 /**
- * Lists the runs that a policy would remove, oldest first; never unreadable ones. Changes nothing.
+ * Lists the runs that a policy would remove, oldest first; never damaged or unreadable ones. Changes nothing.
  *
  * @category looking
  */
@@ -53,12 +54,15 @@ export const findExpired =
   (policy: RetentionPolicy): Executor<ReadonlyArray<RunSummary>> =>
   (environment) =>
   async () =>
-    E.map(({ expired }: Prunable) => expired)(await findPrunable(policy)(environment)())
+    E.map(({ expired }: Prunable) => expired.filter(({ found }) => found._tag === 'Exact'))(
+      await findPrunable(policy)(environment)()
+    )
 
-/** What a policy would remove, and the ids of runs that never started. */
+/** What a policy selects. `expired` includes damaged runs, which a removal keeps and reports. `unreadable`: errors of runs without a readable state. */
 export interface Prunable {
   readonly expired: ReadonlyArray<RunSummary>
   readonly neverStarted: ReadonlyArray<string>
+  readonly unreadable: ReadonlyArray<StorageError>
 }
 
 /** Lists what {@link prune} would remove. Changes nothing. */
@@ -94,7 +98,8 @@ const findRuns =
     const runs = listed.right.runs.flatMap(({ summary }) => (E.isRight(summary) ? [retained(summary.right)] : []))
     return E.right({
       expired: expired(runs, policy, clock.now()).map(({ run }) => run),
-      neverStarted: listed.right.abandoned
+      neverStarted: listed.right.abandoned,
+      unreadable: listed.right.runs.flatMap(({ summary }) => (E.isLeft(summary) ? [summary.left] : []))
     })
   }
 
@@ -125,7 +130,7 @@ const SUMMARIES = arrayOf((run) => isText(fieldsOf(run)['runId']), 'an array of 
 
 /** Removes expired runs, then what is left of runs that never started, unless a process claimed or saved one meanwhile. */
 export const removePrunable =
-  ({ expired, neverStarted }: Prunable): Executor<Pruned> =>
+  ({ expired, neverStarted }: Omit<Prunable, 'unreadable'>): Executor<Pruned> =>
   (environment) =>
   async () => {
     const runs = await removeEach(environment, expired, (run) => removeUnchanged(environment, run))

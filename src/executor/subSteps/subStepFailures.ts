@@ -6,6 +6,7 @@ import { describeOption } from '../../domain/data/Options.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
+import { atPath, expectedAt } from '../../domain/data/Malformed.js'
 import { IN_DOUBT } from '../../domain/plan/subSteps.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
@@ -147,7 +148,7 @@ export const notAwaited = (left: ReadonlyArray<Unit>): StepFailure =>
 /** The code has run, so it may have taken effect: a permanent failure with an unknown outcome. */
 export const notStorable = (what: string, { path, expected }: OutputMismatch): StepFailure =>
   Failure.permanent(
-    StepError.make('OutputNotStorable', `${what}${path === '$' ? '' : ` at ${path}`} must be ${expected}`, {
+    StepError.make('OutputNotStorable', `${what}${atPath(path)} must be ${expected}`, {
       code: 'OUTPUT_NOT_STORABLE'
     })
   )
@@ -158,12 +159,12 @@ export interface OutputRecord {
   readonly assumed?: true
 }
 
-export const notDecodable = ({ unit, assumed }: OutputRecord, { path, expected }: OutputMismatch): StepFailure =>
+export const notDecodable = ({ unit, assumed }: OutputRecord, mismatch: OutputMismatch): StepFailure =>
   wrong(
     'OutputNotDecodable',
     assumed === true
-      ? `"${unit}" was declared done without an output that it accepts: at ${path} expected ${expected}; resume with the answer done and that output`
-      : `the recorded output of "${unit}" at ${path} must be ${expected}; give it another "version", or resume with fromStep "${unit}"`,
+      ? `"${unit}" was declared done without an output that it accepts: ${expectedAt(mismatch)}; resume with the answer done and that output`
+      : `the recorded output of "${unit}"${atPath(mismatch.path)} must be ${mismatch.expected}; give it another "version", or resume with fromStep "${unit}"`,
     'OUTPUT_NOT_DECODABLE'
   )
 

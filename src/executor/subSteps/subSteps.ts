@@ -12,6 +12,7 @@ import { anything, flag, millis, optionProblems, text } from '../../domain/data/
 import * as Redaction from '../../domain/data/Redaction.js'
 import { policyOf, retryOption } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
+import { atPath } from '../../domain/data/Malformed.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { isWithin, withoutNumber } from '../../domain/workflow/Unit.js'
@@ -173,7 +174,7 @@ const callOf = (
     return E.left(wrongOption(unit, { option: 'version', expected: 'text without the value of a secret' }))
   const input = toJson(given.input)
   if (E.isLeft(input))
-    return E.left(wrongOption(unit, { option: `input at ${input.left.path}`, expected: input.left.expected }))
+    return E.left(wrongOption(unit, { option: `input${atPath(input.left.path)}`, expected: input.left.expected }))
   const subStep: SubStep = {
     ...(input.right === undefined ? {} : { input: fingerprint(input.right) }),
     ...(given.version === undefined ? {} : { version: given.version }),

@@ -323,7 +323,7 @@ describe('damage of the first line', () => {
     const { revision, found } = some(await right(next(await withDamage(1)).load('a')))
     assert.equal(revision, SAVED - 1)
     assert.ok(
-      found._tag === 'Recovered' && found.lost.includes('the revisions below it are intact'),
+      found._tag === 'Recovered' && found.lost.includes('the revisions in the lines after it are intact'),
       JSON.stringify(found)
     )
   })

@@ -57,7 +57,7 @@ export interface Journal {
   readonly claim: ClaimRecord | undefined
   /** The checksum in line 1, which is unique because each claim has a token. */
   readonly sum: string
-  /** `undefined` if the claim recovered, or ended before it could record what it found. */
+  /** `undefined` if the claim found a damaged newest state, or ended before it could record what it found. */
   readonly found: FoundRecord | undefined
   readonly base: Base | undefined
   /** `changes[i]` led to `base.revision + i`; empty without a base. */
@@ -129,7 +129,7 @@ export const sumIn = (bytes: Buffer): string => bytes.toString('latin1', Line.SU
 /** A disk writes a sector completely or not at all. */
 const SECTOR_BYTES = 512
 
-/** True if sectors of a line never reached the disk: NUL bytes fill whole sectors from the line's start. Any other NUL is damage. */
+/** True if sectors of a line never reached the disk: each run of NUL bytes begins at the line's start or at a sector boundary, and ends at one. Any other NUL is damage. */
 const hasHole = (text: Buffer, offset: number): boolean => {
   let from = text.indexOf(0)
   if (from === -1) return false

@@ -204,7 +204,7 @@ const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>
 
 const lossOf = ({ damage }: Journal.Journal, above: ReadonlyArray<string>, revision: number): string =>
   above.length === 0 && damage.every(({ line }) => line === 1)
-    ? 'the revisions below it are intact'
+    ? 'the revisions in the lines after it are intact'
     : lostAfter(revision)
 
 const lostAfter = (revision: number): string => `revisions after ${revision}, if there were any, are lost`

@@ -4,7 +4,7 @@ import type { Checkpoint, Move } from '../../../domain/checkpoint/Checkpoint.js'
 import { isFinal, status } from '../../../domain/checkpoint/Checkpoint.js'
 import { overAt } from '../../../domain/checkpoint/Due.js'
 import type { PendingUnit } from '../../../domain/checkpoint/Pending.js'
-import { has } from '../../../domain/checkpoint/Units.js'
+import { get, has } from '../../../domain/checkpoint/Units.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
@@ -38,10 +38,17 @@ export const continuing = (
   const now = status(checkpoint, false)
   if (now === 'cancelled' && workflow.path !== undefined) return reopening(place, checkpoint)
   if (isFinal(now)) return [showHint(place, runId)]
-  const waits = ofPending(place, checkpoint, unit)
-  if (now === 'pending' && waits.length > 0 && ![...checkpoint.pending].some(isOver(checkpoint))) return waits
-  return [...waits, resumeHint(place, text, checkpoint)]
+  const [waits, later] = ofWaits(place, checkpoint, unit)
+  // Else a resume now continues with other units, or may do so.
+  const isForLater = now === 'pending' ? waits.length + later.length > 0 : later.length > 0 && sleeps(checkpoint)
+  return isForLater && ![...checkpoint.pending].some(isOver(checkpoint))
+    ? [...waits, ...later]
+    : [...waits, resumeHint(place, text, checkpoint)]
 }
+
+/** True of a run that was paused while its current step slept. */
+const sleeps = ({ state, pending }: Checkpoint): boolean =>
+  state._tag === 'Interrupted' && state.reason === 'paused' && get(pending, state.step)?._tag === 'Timer'
 
 /** The command that resumes a cancelled run, if its workflow is a file. */
 export const reopening = (place: Place, checkpoint: Checkpoint): ReadonlyArray<Hint> =>
@@ -50,7 +57,15 @@ export const reopening = (place: Place, checkpoint: Checkpoint): ReadonlyArray<H
     : [resumeHint(place, 'It is cancelled. To resume it anyway:', checkpoint, { reopen: true })]
 
 /** The commands that end the waits of a run: a poll of its jobs, an answer to `unit` or else to the first that waits for one, and a later resume. */
-export const ofPending = (place: Place, checkpoint: Checkpoint, unit?: Unit): ReadonlyArray<Hint> => {
+export const ofPending = (place: Place, checkpoint: Checkpoint, unit?: Unit): ReadonlyArray<Hint> =>
+  ofWaits(place, checkpoint, unit).flat()
+
+/** The second part is the later resume. */
+const ofWaits = (
+  place: Place,
+  checkpoint: Checkpoint,
+  unit?: Unit
+): readonly [ReadonlyArray<Hint>, ReadonlyArray<Hint>] => {
   const { runId, workflow } = checkpoint
   const open = [...checkpoint.pending].filter((one) => !isOver(checkpoint)(one))
   const jobs = open.filter(({ _tag }) => _tag === 'Job').length
@@ -58,11 +73,13 @@ export const ofPending = (place: Place, checkpoint: Checkpoint, unit?: Unit): Re
   const [answered] = unit !== undefined && asked.includes(unit) ? [unit] : asked
   const [wakeAt] = open.flatMap((one) => (one._tag === 'Timer' ? [one.wakeAt] : [])).sort()
   return [
-    ...(jobs === 0 ? [] : [hintTo(place, `Poll the ${jobs === 1 ? 'job' : 'jobs'} with:`, ['poll', runId])]),
-    ...(answered === undefined ? [] : [answerHint(place, runId, answered)]),
-    ...(wakeAt === undefined || workflow.path === undefined
+    [
+      ...(jobs === 0 ? [] : [hintTo(place, `Poll the ${jobs === 1 ? 'job' : 'jobs'} with:`, ['poll', runId])]),
+      ...(answered === undefined ? [] : [answerHint(place, runId, answered)])
+    ],
+    wakeAt === undefined || workflow.path === undefined
       ? []
-      : [resumeHint(place, `Resume at ${wakeAt} or later with:`, checkpoint)])
+      : [resumeHint(place, `Resume at ${wakeAt} or later with:`, checkpoint)]
   ]
 }
 
