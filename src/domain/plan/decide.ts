@@ -94,14 +94,16 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
  * Detects a new task in place of a sub-step that was not idempotent and took effect, or of one around or inside it that may have: it runs
  * only after confirmation.
  */
-const replacesCall = (context: PlanContext, { unit, stepIndex }: Placed): boolean => {
+const replacesCall = (context: PlanContext, { unit, stepIndex, record }: Placed): boolean => {
+  if (record !== undefined) return false
   const { state, workflow, items } = context.checkpoint
   const took = recordAt(context, unit)?.subStep?.idempotent === false
   const mayHaveTaken = (task: Unit): boolean =>
     context.subSteps
       .get(task)
       ?.some(({ unit: one }) => isSubStepInDoubt(state, one) && (isWithin(one, unit) || isWithin(unit, one))) === true
-  return (took || [...ancestors(unit)].some(mayHaveTaken)) && find(workflow, items, unit, stepIndex) === undefined
+  const replaces = took || (context.subSteps.size > 0 && [...ancestors(unit)].some(mayHaveTaken))
+  return replaces && find(workflow, items, unit, stepIndex) === undefined
 }
 
 /** The decisions for the parts of a map that was just expanded: the map's own, for each part. */
