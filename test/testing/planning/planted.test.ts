@@ -200,6 +200,15 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     186
   ],
   [
+    'accepts an edit that drops a completed sub-step that is not idempotent',
+    'PL-EDIT-10',
+    {
+      module: 'PlanCheck.ts',
+      text: 'if (!isOther && (subStep.idempotent === false',
+      instead: 'if (isOther && (subStep.idempotent === false'
+    }
+  ],
+  [
     'forgets the sub-steps of a task whose code an edit removes',
     'PL-EDIT-06',
     {

@@ -162,6 +162,22 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
     }
   ),
   lawOfEdits(
+    'PL-EDIT-10',
+    'by default, no edit is accepted that drops a completed sub-step of an unfinished task, unless it is idempotent',
+    (edited) => {
+      if (acceptedPlan(edited) === undefined) return
+      const { checkpoint, workflow } = edited
+      const { completedSteps, items, workflow: before } = checkpoint
+      for (const { unit, stepIndex, subStep } of completedSteps) {
+        if (subStep?.idempotent !== false) continue
+        const task = taskAround(before, items, unit, stepIndex)?.unit
+        if (task === undefined || Units.has(completedSteps, task)) continue
+        const now = find<Step>(workflow, items, task, stepIndex)?.definition
+        assert.ok(hasCode(now), `${unit} completed, and ${task} has no code any more`)
+      }
+    }
+  ),
+  lawOfEdits(
     'PL-WHY-01',
     'a plan with `changes: ignore` says why it skips a recorded unit: completed, assumed, or accepted despite a change',
     (edited) => {
