@@ -73,8 +73,10 @@ export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: Pla
     ...[workflow, toWorkflow(checkpoint.workflow)].flatMap(nonIdempotent),
     ...nonIdempotentSubSteps(checkpoint)
   ]
-  // A map whose items are computed again, or a task that was a wave, repeats what ran inside.
-  const actsTwice = new Set(all.flatMap((unit) => [unit, ...[...ancestors(unit)].filter((one) => due.has(one))]))
+  // A map whose items are computed again, or a task that was a wave, stands for what it repeats inside.
+  const listedAround = (unit: Unit): ReadonlyArray<Unit> =>
+    due.has(unit) ? [] : [...ancestors(unit)].filter((one) => due.has(one))
+  const actsTwice = new Set(all.flatMap((unit) => [unit, ...listedAround(unit)]))
   // An answer about a map covers its items.
   const isHarmful = (unit: Unit): boolean => {
     const around = [unit, ...ancestors(unit)]
