@@ -217,13 +217,18 @@ for (const [what, program] of [
     assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'Unconfirmed', JSON.stringify(outcome))
   })
 
-test('fromStep at a step in doubt that became a wave runs the wave', async () => {
+test.each([
+  ['step in doubt', start().step('a', { idempotent: false, run: () => Promise.reject(new Error('no reply')) })],
+  [
+    'step with a sub-step in doubt',
+    start().step('a', ({ step }) => step('g', { idempotent: false }, () => Promise.reject(new Error('no reply'))))
+  ]
+])('fromStep at a %s that became a wave runs the wave', async (_, failing) => {
   const options = { id: 'r', storage: memoryStorage() }
-  const refused = () => Promise.reject(new Error('no reply'))
-  assert.equal((await runOutcome(start().step('a', { idempotent: false, run: refused }), options))._tag, 'Failed')
-  const edited = start().wave('a', { g: () => 'G' })
+  assert.equal((await runOutcome(failing, options))._tag, 'Failed')
+  const edited = start().wave('a', { h: () => 'H' })
   assert.equal((await runOutcome(edited, options))._tag, 'Refused')
   const outcome = await runOutcome(edited, { ...options, fromStep: 'a' })
   assert.ok(outcome._tag === 'Completed', JSON.stringify(outcome))
-  assert.deepEqual(outcome.outputs, { a: { g: 'G' } })
+  assert.deepEqual(outcome.outputs, { a: { h: 'H' } })
 })
