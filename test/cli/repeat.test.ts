@@ -444,6 +444,12 @@ describe('`resume --from-step` at a completed step of another kind', () => {
 
   test.each([
     ['a task that is now a sequence', `{ name: a, ${pay} }`, `{ name: a, steps: [{ name: b, ${pay} }] }`],
+    [
+      'a map that is now a sequence',
+      `{ wave: a, forEach: [x], each: { ${pay} } }`,
+      `{ name: a, steps: [{ name: b, ${pay} }] }`
+    ],
+    ['a group with another name', `{ wave: a, groups: { g: { ${pay} } } }`, `{ wave: a, groups: { h: { ${pay} } } }`],
     ['a wave that is now an idempotent task', `{ wave: a, groups: { g: { ${pay} } } }`, '{ name: a, shell: "true" }']
   ])('asks before it repeats what was not idempotent: %s', async (_, was, now) => {
     within({ 'w.yml': `name: w\nsteps:\n  - ${was}\n  - { name: z, shell: "exit 1" }\n` })

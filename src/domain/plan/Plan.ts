@@ -14,7 +14,7 @@ import type { PendingJob } from '../checkpoint/Pending.js'
 import { canonical } from '../data/Json.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Unit } from '../workflow/Unit.js'
-import { isWithin, parent } from '../workflow/Unit.js'
+import { childToward, isWithin, parent } from '../workflow/Unit.js'
 
 /**
  * Evidence that exists but differs from the record: `was` is recorded, `is` is found. For a commit that HEAD no longer contains, `is` is
@@ -315,9 +315,27 @@ export const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
 }
 
 /**
- * Returns the completed units that a plan runs again: the parts of a composite instead of the composite, unless it completed as a task. A plan
- * has no parts of a map whose items are computed again: of such a map it returns the map if it completed, else its completed items, each with
- * the decision of the map.
+ * Of the units inside a decided one, returns those that no decision about its parts covers, such as the items of a former map. The unit itself
+ * is not among them if its parts cover all others.
+ */
+export const uncovered = <A extends Units.OfUnit>(
+  plan: ResumePlan,
+  index: number,
+  inside: ReadonlyArray<A>
+): ReadonlyArray<A> => {
+  const { unit } = plan.decisions[index] as Decision
+  if (inside.length === 0 || !hasParts(plan, index)) return inside
+  const parts = new Set<Unit>()
+  for (let at = index + 1; isWithin(plan.decisions[at]?.unit ?? '', unit); at++)
+    parts.add((plan.decisions[at] as Decision).unit)
+  const left = inside.filter((one) => !parts.has(childToward(unit, one.unit) ?? ''))
+  return left.length < inside.length && left.every((one) => one.unit === unit) ? [] : left
+}
+
+/**
+ * Returns the completed units that a plan runs again: the parts of a composite instead of the composite, unless it completed as another kind of
+ * step. A plan has no parts of a map whose items are computed again: of such a map it returns the map if it completed, else its completed items,
+ * each with the decision of the map.
  */
 export const runsAgain = (
   plan: ResumePlan,
@@ -326,9 +344,7 @@ export const runsAgain = (
   const records = Units.from(completedSteps)
   return plan.decisions.flatMap((decision, index) => {
     if (decision._tag !== 'Run' || decision.reason._tag === 'NotStarted') return []
-    const inside = Units.within(records, decision.unit)
-    if (hasParts(plan, index) && inside.some(({ unit }) => unit !== decision.unit)) return []
-    return inside
+    return uncovered(plan, index, Units.within(records, decision.unit))
       .filter(({ unit }) => unit === decision.unit || !Units.has(records, parent(unit) ?? ''))
       .map(({ unit }) => ({ ...decision, unit }))
   })

@@ -10,7 +10,7 @@ import type { EvidenceChanged } from './changedEvidence.js'
 import { planEvidence } from './changedEvidence.js'
 import { demandsOf } from './demands.js'
 import type { Confirm, Decision, FoundEvidence, PlanOptions, ResumePlan } from './Plan.js'
-import { hasParts, runsAgain } from './Plan.js'
+import { runsAgain, uncovered } from './Plan.js'
 import { allInDoubt, nonIdempotentSubSteps } from './subSteps.js'
 
 export type Overwrite = Confirm & { readonly reason: EvidenceChanged }
@@ -93,7 +93,7 @@ const forcedInDoubt = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArray<
   const doubts = allInDoubt(checkpoint)
   return plan.decisions.flatMap(({ _tag, unit, reason }, index) => {
     if (_tag !== 'Run' || reason._tag !== 'Forced') return []
-    const inside = doubts.filter((one) => isWithin(one, unit))
-    return inside.length === 0 || (hasParts(plan, index) && inside.some((one) => one !== unit)) ? [] : [unit]
+    const inside = doubts.filter((one) => isWithin(one, unit)).map((one) => ({ unit: one }))
+    return uncovered(plan, index, inside).length === 0 ? [] : [unit]
   })
 }
