@@ -318,18 +318,14 @@ export const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
  * Of the units inside a decided one, returns those that no decision about its parts covers, such as the items of a former map. The unit itself
  * is not among them if its parts cover all others.
  */
-export const uncovered = <A extends Units.OfUnit>(
-  plan: ResumePlan,
-  index: number,
-  inside: ReadonlyArray<A>
-): ReadonlyArray<A> => {
+export const uncovered = (plan: ResumePlan, index: number, inside: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
   const { unit } = plan.decisions[index] as Decision
   if (inside.length === 0 || !hasParts(plan, index)) return inside
   const parts = new Set<Unit>()
   for (let at = index + 1; isWithin(plan.decisions[at]?.unit ?? '', unit); at++)
     parts.add((plan.decisions[at] as Decision).unit)
-  const left = inside.filter((one) => !parts.has(childToward(unit, one.unit) ?? ''))
-  return left.length < inside.length && left.every((one) => one.unit === unit) ? [] : left
+  const left = inside.filter((one) => !parts.has(childToward(unit, one) ?? ''))
+  return left.length < inside.length && left.every((one) => one === unit) ? [] : left
 }
 
 /**
@@ -344,9 +340,10 @@ export const runsAgain = (
   const records = Units.from(completedSteps)
   return plan.decisions.flatMap((decision, index) => {
     if (decision._tag !== 'Run' || decision.reason._tag === 'NotStarted') return []
-    return uncovered(plan, index, Units.within(records, decision.unit))
-      .filter(({ unit }) => unit === decision.unit || !Units.has(records, parent(unit) ?? ''))
-      .map(({ unit }) => ({ ...decision, unit }))
+    const inside = Units.within(records, decision.unit).map(({ unit }) => unit)
+    return uncovered(plan, index, inside)
+      .filter((unit) => unit === decision.unit || !Units.has(records, parent(unit) ?? ''))
+      .map((unit) => ({ ...decision, unit }))
   })
 }
 

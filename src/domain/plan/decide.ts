@@ -91,18 +91,18 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
 }
 
 /**
- * Detects a new task in place of a sub-step that was not idempotent and took effect, or of one around or inside it that may have: it runs
- * only after confirmation.
+ * Detects a new unit that runs only after confirmation: at the path of a sub-step that completed and is not idempotent, or at, around or inside
+ * the path of one that may have taken effect.
  */
 const replacesCall = (context: PlanContext, { unit, stepIndex, record }: Placed): boolean => {
   if (record !== undefined) return false
   const { state, workflow, items } = context.checkpoint
-  const took = recordAt(context, unit)?.subStep?.idempotent === false
-  const mayHaveTaken = (task: Unit): boolean =>
+  const acted = recordAt(context, unit)?.subStep?.idempotent === false
+  const mayHaveActed = (task: Unit): boolean =>
     context.subSteps
       .get(task)
       ?.some(({ unit: one }) => isSubStepInDoubt(state, one) && (isWithin(one, unit) || isWithin(unit, one))) === true
-  const replaces = took || (context.subSteps.size > 0 && [...ancestors(unit)].some(mayHaveTaken))
+  const replaces = acted || (context.subSteps.size > 0 && [...ancestors(unit)].some(mayHaveActed))
   return replaces && find(workflow, items, unit, stepIndex) === undefined
 }
 

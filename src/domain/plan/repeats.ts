@@ -93,7 +93,7 @@ const forcedInDoubt = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArray<
   const doubts = allInDoubt(checkpoint)
   return plan.decisions.flatMap(({ _tag, unit, reason }, index) => {
     if (_tag !== 'Run' || reason._tag !== 'Forced') return []
-    const inside = doubts.filter((one) => isWithin(one, unit)).map((one) => ({ unit: one }))
+    const inside = doubts.filter((one) => isWithin(one, unit))
     return uncovered(plan, index, inside).length === 0 ? [] : [unit]
   })
 }
