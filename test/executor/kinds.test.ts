@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
-import { memoryStorage } from '../../src/adapters/memory.js'
+import { memoryArtifacts, memoryStorage } from '../../src/adapters/memory.js'
 import { describe as describeError } from '../../src/executor/errors/describe.js'
 import { runOutcome, workflow } from '../../src/promise/index.js'
 
@@ -231,4 +231,38 @@ test.each([
   const outcome = await runOutcome(edited, { ...options, fromStep: 'a' })
   assert.ok(outcome._tag === 'Completed', JSON.stringify(outcome))
   assert.deepEqual(outcome.outputs, { a: { h: 'H' } })
+})
+
+describe('an edit while the evidence of an earlier step is missing', () => {
+  const pay = (calls: Array<string>, end: () => unknown = () => 'paid') => ({
+    idempotent: false,
+    run: () => {
+      calls.push('pay')
+      return end()
+    }
+  })
+  const noReply = () => Promise.reject(new Error('no reply'))
+  const built = () => start().step('build', ({ artifacts }) => artifacts.put('out', 'x').then(() => null))
+
+  test.each([
+    ['a step in doubt', (calls: Array<string>) => built().step('a', pay(calls, noReply))],
+    ['a completed step', (calls: Array<string>) => built().step('a', pay(calls)).step('z', noReply)],
+    [
+      'the task of a completed sub-step',
+      (calls: Array<string>) =>
+        built().step('a', async ({ step }) => {
+          await step('g', { idempotent: false }, pay(calls).run)
+          await noReply()
+        })
+    ]
+  ])('is refused if it makes %s a wave, also if it would run again', async (_, failing) => {
+    const calls: Array<string> = []
+    const options = { id: 'r', storage: memoryStorage() }
+    const first = { ...options, environment: { artifacts: memoryArtifacts() } }
+    assert.equal((await runOutcome(failing(calls) as ReturnType<typeof start>, first))._tag, 'Failed')
+    const lost = { ...options, environment: { artifacts: memoryArtifacts() } }
+    const outcome = await runOutcome(built().wave('a', { g: pay(calls) }), lost)
+    assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
+    assert.deepEqual(calls, ['pay'])
+  })
 })

@@ -13,7 +13,7 @@ import { hasRecords } from './PlanContext.js'
 import { isSubStepInDoubt } from './subSteps.js'
 import type { Node } from '../workflow/Node.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
-import { hasCode, hasSameResult, isComposite, listedParts } from '../workflow/Node.js'
+import { hasCode, hasSameResult, isComposite, isIdempotent, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { fromTop, join, nameOf, parent, top } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
@@ -102,6 +102,12 @@ const isRedone = (comparison: Comparison, unit: Unit): boolean => {
   return (indexOfStep(was.steps, nameOf(removed)) ?? -1) >= from
 }
 
+/** Returns whether an option asks to run the unit that has this path now. Missing evidence is no consent to repeat an effect. */
+const isForced = (comparison: Comparison, unit: Unit): boolean => {
+  const demand = comparison.context.demands.of(unit)
+  return typeof demand === 'object' && demand._tag === 'Forced' && definitionOf(comparison, unit) !== undefined
+}
+
 /**
  * Yields completed units that were removed or changed, except those that run again whatever is recorded. `isOther`: only those whose recorded
  * result is no result of the present step.
@@ -119,11 +125,14 @@ function* editsOfRecorded(comparison: Comparison, isOther = false): Iterable<Pla
     }
     const definition = definitionOf(comparison, unit, stepIndex)
     const now = definition === undefined ? undefined : recordedFingerprint(definition)
-    if (now === fingerprint || isRedone(comparison, unit)) continue
+    if (now === fingerprint) continue
     const was = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
+    const otherKind = !hasSameResult(was, definition) || undefined
+    // A plan raises no question about a unit of another kind.
+    const actsAgain = otherKind === true && was !== undefined && !isIdempotent(was) && !isForced(comparison, unit)
+    if (!actsAgain && isRedone(comparison, unit)) continue
     // Only an accepted plan lets a recorded run adopt another definition.
     if (now !== undefined && was !== undefined && recordedFingerprint(was) === now) continue
-    const otherKind = !hasSameResult(was, definition) || undefined
     if (isOther && (otherKind !== true || areAssumed(comparison, unit, definition))) continue
     yield* editOf(comparison, unit, fingerprint, now, otherKind)
   }
@@ -163,7 +172,7 @@ function* editsAround(comparison: Comparison, subStep: Unit, stepIndex: number):
   const task = taskAround(workflow, items, subStep, stepIndex)
   if (task === undefined || Units.has(completedSteps, task.unit)) return
   const now = definitionOf(comparison, task.unit, stepIndex)
-  if (hasCode(now) || isRedone(comparison, task.unit)) return
+  if (hasCode(now) || isForced(comparison, task.unit)) return
   yield* editOf(comparison, task.unit, task.definition.fingerprint, now?.fingerprint)
 }
 
@@ -336,12 +345,11 @@ function* vanished(comparison: Comparison): Iterable<PlanProblem> {
   const { workflow, items, state } = comparison.checkpoint
   for (const unit of State.inDoubt(state)) {
     const was = find(workflow, items, unit, state.stepIndex)?.definition
-    if (isRedone(comparison, unit)) continue
     if (was === undefined) yield* vanishedSubStep(comparison, unit)
     if (was?._tag !== 'Task' || was.idempotent) continue
     const present = definitionOf(comparison, unit)
     const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== was.fingerprint
-    if (present?._tag === 'Task' && !isAnother) continue
+    if (!isAnother && (present?._tag === 'Task' || isForced(comparison, unit))) continue
     const edit = isAnother
       ? editProblem('changed', unit, was.fingerprint, present.fingerprint)
       : editProblem('removed', unit, was.fingerprint)
@@ -350,10 +358,12 @@ function* vanished(comparison: Comparison): Iterable<PlanProblem> {
 }
 
 /** Yields a sub-step that may have taken effect, and whose task was removed, lost its code or was replaced by a task around it. */
-function* vanishedSubStep({ checkpoint, workflow }: Comparison, unit: Unit): Iterable<PlanProblem> {
+function* vanishedSubStep(comparison: Comparison, unit: Unit): Iterable<PlanProblem> {
+  const { checkpoint, workflow } = comparison
   const { state, items } = checkpoint
   const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)
   const now = taskAround<Step>(workflow, items, unit, state.stepIndex)
   if (!isSubStepInDoubt(state, unit) || (hasCode(now?.definition) && now?.unit === was?.unit)) return
+  if (was !== undefined && isForced(comparison, was.unit)) return
   yield { ...editProblem('removed', unit, was?.definition.fingerprint), inDoubt: true } as PlanProblem
 }

@@ -14,8 +14,8 @@ import type { Answer, PlanOptions } from './Plan.js'
 import type { PlanProblem } from './PlanProblem.js'
 import { find, partNames } from '../checkpoint/Tree.js'
 import { isComposite, isSameKind, listedParts } from '../workflow/Node.js'
-import type { SubStepsByTask } from './subSteps.js'
-import { subStepsOf } from './subSteps.js'
+import type { CallsInDoubt, SubStepsByTask } from './subSteps.js'
+import { callsInDoubt, subStepsOf } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isChild, join, parent, top } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
@@ -30,7 +30,8 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
  * - `evidence`: the decisions about missing and changed evidence.
  * - `demands`: what runs again, or counts as done, whatever is recorded.
  * - `answerable`: collects the units that can be answered, if there are answers.
- * - `subSteps`: the recorded sub-steps of each task; `from`: the unit that `fromStep` names.
+ * - `subSteps`: the recorded sub-steps of each task; `callsInDoubt`: those that are not idempotent and may have taken effect.
+ * - `from`: the unit that `fromStep` names.
  * - `isPlain`: no option, evidence, sub-step or wait matters, so that records and the state decide.
  */
 export interface PlanContext {
@@ -48,6 +49,7 @@ export interface PlanContext {
   readonly answerable: Set<Unit> | undefined
   readonly recovered: boolean
   readonly subSteps: SubStepsByTask
+  readonly callsInDoubt: CallsInDoubt
   readonly from: Unit | undefined
   readonly isPlain: boolean
 }
@@ -79,6 +81,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
     answerable: confirm.size + outputs.size === 0 ? undefined : new Set(),
     recovered,
     subSteps,
+    callsInDoubt: callsInDoubt(state, subSteps),
     from: targets.from,
     isPlain:
       (options.evidence ?? []).length === 0 &&

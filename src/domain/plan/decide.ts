@@ -31,7 +31,6 @@ import {
   nextAttempt
 } from './decideTask.js'
 import { decideWithSubSteps } from './decideSubSteps.js'
-import { isSubStepInDoubt } from './subSteps.js'
 import { find } from '../checkpoint/Tree.js'
 
 export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned): void => {
@@ -96,14 +95,11 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
  */
 const replacesCall = (context: PlanContext, { unit, stepIndex, record }: Placed): boolean => {
   if (record !== undefined) return false
-  const { state, workflow, items } = context.checkpoint
+  const { calls, around } = context.callsInDoubt
+  const { workflow, items } = context.checkpoint
   const acted = recordAt(context, unit)?.subStep?.idempotent === false
-  const mayHaveActed = (task: Unit): boolean =>
-    context.subSteps
-      .get(task)
-      ?.some(({ unit: one }) => isSubStepInDoubt(state, one) && (isWithin(one, unit) || isWithin(unit, one))) === true
-  const replaces = acted || (context.subSteps.size > 0 && [...ancestors(unit)].some(mayHaveActed))
-  return replaces && find(workflow, items, unit, stepIndex) === undefined
+  const mayHaveActed = calls.size > 0 && (around.has(unit) || [unit, ...ancestors(unit)].some((one) => calls.has(one)))
+  return (acted || mayHaveActed) && find(workflow, items, unit, stepIndex) === undefined
 }
 
 /** The decisions for the parts of a map that was just expanded: the map's own, for each part. */

@@ -69,20 +69,20 @@ export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: Pla
   const completed = runsAgain(plan, checkpoint).map(({ unit }) => unit)
   const doubted = forcedInDoubt(plan, checkpoint)
   const due = new Set([...completed, ...doubted])
-  const all = [
-    ...[workflow, toWorkflow(checkpoint.workflow)].flatMap(nonIdempotent),
-    ...nonIdempotentSubSteps(checkpoint)
-  ]
-  // A map whose items are computed again, or a task that was a wave, stands for what it repeats inside.
-  const listedAround = (unit: Unit): ReadonlyArray<Unit> =>
-    due.has(unit) ? [] : [...ancestors(unit)].filter((one) => due.has(one))
-  const actsTwice = new Set(all.flatMap((unit) => [unit, ...listedAround(unit)]))
+  const recorded = [...nonIdempotent(toWorkflow(checkpoint.workflow)), ...nonIdempotentSubSteps(checkpoint)]
+  const actsTwice = new Set([...nonIdempotent(workflow), ...recorded])
+  const once = new Set(recorded)
+  const acted = [...[...checkpoint.completedSteps].map(({ unit }) => unit), ...allInDoubt(checkpoint)]
+  const isUnlisted = (unit: Unit): boolean => !due.has(unit) && [unit, ...ancestors(unit)].some((one) => once.has(one))
+  // A map whose items are computed again, or a task that was a wave, stands for what acted inside and is not listed itself.
+  const standsFor = new Set(
+    acted.filter(isUnlisted).flatMap((unit) => [...ancestors(unit)].filter((one) => due.has(one)))
+  )
   // An answer about a map covers its items.
   const isHarmful = (unit: Unit): boolean => {
     const around = [unit, ...ancestors(unit)]
-    return (
-      around.some((one) => actsTwice.has(one)) && !around.some((one) => options.confirm?.get(one)?._tag === 'Again')
-    )
+    const isOnce = standsFor.has(unit) || around.some((one) => actsTwice.has(one))
+    return isOnce && !around.some((one) => options.confirm?.get(one)?._tag === 'Again')
   }
   const harmful = completed.filter(isHarmful)
   return { completed, harmful, inDoubt: doubted.filter((unit) => isHarmful(unit) && !harmful.includes(unit)) }

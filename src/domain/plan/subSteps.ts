@@ -58,6 +58,24 @@ export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
   return failure?.subStep?.idempotent === false && State.mayHaveActed(failure)
 }
 
+/** The sub-steps that are not idempotent and may have taken effect, and what is around them. */
+export interface CallsInDoubt {
+  readonly calls: ReadonlySet<Unit>
+  readonly around: ReadonlySet<Unit>
+}
+
+export const callsInDoubt = (state: CheckpointState, subSteps: SubStepsByTask): CallsInDoubt => {
+  const calls = new Set<Unit>()
+  const around = new Set<Unit>()
+  for (const all of subSteps.values())
+    for (const { unit } of all) {
+      if (!isSubStepInDoubt(state, unit)) continue
+      calls.add(unit)
+      for (const above of ancestors(unit)) around.add(above)
+    }
+  return { calls, around }
+}
+
 /** Returns the recorded sub-steps that are not idempotent. */
 export const nonIdempotentSubSteps = (checkpoint: Checkpoint): ReadonlyArray<Unit> =>
   [...subStepsOf(checkpoint).values()].flat().flatMap(({ unit, call }) => (call.idempotent === false ? [unit] : []))
