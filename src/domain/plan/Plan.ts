@@ -6,15 +6,14 @@
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Variables } from '../checkpoint/Checkpoint.js'
 import type { InterruptReason } from '../checkpoint/CheckpointState.js'
-import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
+import type { Evidence } from '../checkpoint/CompletedStep.js'
 import { defined } from '../data/defined.js'
 import { sha256 } from '../data/Digest.js'
 import type { Json } from '../data/Json.js'
 import type { PendingJob } from '../checkpoint/Pending.js'
 import { canonical } from '../data/Json.js'
-import * as Units from '../checkpoint/Units.js'
 import type { Unit } from '../workflow/Unit.js'
-import { childToward, isWithin, parent } from '../workflow/Unit.js'
+import { isWithin, parent } from '../workflow/Unit.js'
 
 /**
  * Evidence that exists but differs from the record: `was` is recorded, `is` is found. For a commit that HEAD no longer contains, `is` is
@@ -307,45 +306,6 @@ const treesOf = (decisions: ReadonlyArray<Decision>): ReadonlyArray<DecisionTree
 }
 
 const NO_PARTS: ReadonlyArray<never> = []
-
-/** Returns whether decisions about the parts of a unit follow its own. */
-export const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
-  const [unit, next] = [decisions[index]?.unit, decisions[index + 1]?.unit]
-  return unit !== undefined && next !== undefined && parent(next) === unit
-}
-
-/**
- * Of the units inside a decided one, returns those that no decision about its parts covers, such as the items of a former map. The unit itself
- * is not among them if its parts cover all others.
- */
-export const uncovered = (plan: ResumePlan, index: number, inside: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
-  const { unit } = plan.decisions[index] as Decision
-  if (inside.length === 0 || !hasParts(plan, index)) return inside
-  const parts = new Set<Unit>()
-  for (let at = index + 1; isWithin(plan.decisions[at]?.unit ?? '', unit); at++)
-    parts.add((plan.decisions[at] as Decision).unit)
-  const left = inside.filter((one) => !parts.has(childToward(unit, one) ?? ''))
-  return left.length < inside.length && left.every((one) => one === unit) ? [] : left
-}
-
-/**
- * Returns the completed units that a plan runs again: the parts of a composite instead of the composite, unless it completed as another kind of
- * step. A plan has no parts of a map whose items are computed again: of such a map it returns the map if it completed, else its completed items,
- * each with the decision of the map.
- */
-export const runsAgain = (
-  plan: ResumePlan,
-  { completedSteps }: { readonly completedSteps: Iterable<CompletedStep> }
-): ReadonlyArray<Run> => {
-  const records = Units.from(completedSteps)
-  return plan.decisions.flatMap((decision, index) => {
-    if (decision._tag !== 'Run' || decision.reason._tag === 'NotStarted') return []
-    const inside = Units.within(records, decision.unit).map(({ unit }) => unit)
-    return uncovered(plan, index, inside)
-      .filter((unit) => unit === decision.unit || !Units.has(records, parent(unit) ?? ''))
-      .map((unit) => ({ ...decision, unit }))
-  })
-}
 
 /**
  * Returns a hash that pins a plan, 16 hex digits: it differs if a decision, a reason, a relevant definition, a variable, an abandoned job or the

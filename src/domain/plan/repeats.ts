@@ -1,17 +1,18 @@
 /** Finds what a plan repeats or overwrites, so that a user can agree to it first. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import { find } from '../checkpoint/Tree.js'
+import * as Units from '../checkpoint/Units.js'
 import { nonIdempotent } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, fromTop, isWithin } from '../workflow/Unit.js'
+import { ancestors, childToward, fromTop, isWithin, parent } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 import { toWorkflow } from '../workflow/WorkflowIdentity.js'
 import type { EvidenceChanged } from './changedEvidence.js'
 import { planEvidence } from './changedEvidence.js'
 import { demandsOf } from './demands.js'
-import type { Confirm, Decision, FoundEvidence, PlanOptions, ResumePlan } from './Plan.js'
-import { runsAgain, uncovered } from './Plan.js'
-import { allInDoubt, nonIdempotentSubSteps } from './subSteps.js'
+import type { Confirm, Decision, FoundEvidence, PlanOptions, ResumePlan, Run } from './Plan.js'
+import type { SubStepsByTask } from './subSteps.js'
+import { allInDoubt, nonIdempotentSubSteps, subStepsOf } from './subSteps.js'
 
 export type Overwrite = Confirm & { readonly reason: EvidenceChanged }
 
@@ -51,6 +52,52 @@ export const overwritesOf = (
   })
 }
 
+/** Returns whether decisions about the parts of a unit follow its own. */
+const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
+  const [unit, next] = [decisions[index]?.unit, decisions[index + 1]?.unit]
+  return unit !== undefined && next !== undefined && parent(next) === unit
+}
+
+/**
+ * Of the units inside a decided one, returns those that no decision about its parts covers, such as the items of a former map. The unit itself
+ * is one of them only if it was a task and has parts now.
+ */
+const uncoveredIn = (
+  plan: ResumePlan,
+  checkpoint: Checkpoint
+): ((index: number, inside: ReadonlyArray<Units.OfUnit>) => ReadonlyArray<Unit>) => {
+  let subSteps: SubStepsByTask | undefined
+  const wasTask = (unit: Unit): boolean => {
+    subSteps ??= subStepsOf(checkpoint)
+    return find(checkpoint.workflow, checkpoint.items, unit)?.definition._tag === 'Task' && !subSteps.has(unit)
+  }
+  return (index, inside) => {
+    const all = inside.map(({ unit }) => unit)
+    if (all.length === 0 || !hasParts(plan, index)) return all
+    const { unit } = plan.decisions[index] as Decision
+    const parts = new Set<Unit>()
+    for (let at = index + 1; isWithin(plan.decisions[at]?.unit ?? '', unit); at++)
+      parts.add((plan.decisions[at] as Decision).unit)
+    return all.filter((one) => (one === unit ? wasTask(unit) : !parts.has(childToward(unit, one) ?? '')))
+  }
+}
+
+/**
+ * Returns the completed units that a plan runs again: the parts of a composite instead of the composite, unless the parts that ran have no
+ * decision. A plan has no parts of a map whose items are computed again: of such a map it returns the map if it completed, else its completed
+ * items, each with the decision of the map.
+ */
+export const runsAgain = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArray<Run> => {
+  const uncovered = uncoveredIn(plan, checkpoint)
+  return plan.decisions.flatMap((decision, index) => {
+    if (decision._tag !== 'Run' || decision.reason._tag === 'NotStarted') return []
+    const inside = uncovered(index, Units.within(checkpoint.completedSteps, decision.unit))
+    if (inside.length > 0 && hasParts(plan, index)) return [decision]
+    const all = new Set(inside)
+    return inside.filter((unit) => !all.has(parent(unit) ?? '')).map((unit) => ({ ...decision, unit }))
+  })
+}
+
 /**
  * What a resume does a second time.
  *
@@ -67,17 +114,24 @@ export interface Repeats {
 /** A step is idempotent only if its recorded definition says so, too. */
 export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: PlanOf): Repeats => {
   const completed = runsAgain(plan, checkpoint).map(({ unit }) => unit)
-  const doubted = forcedInDoubt(plan, checkpoint)
-  const due = new Set([...completed, ...doubted])
-  const recorded = [...nonIdempotent(toWorkflow(checkpoint.workflow)), ...nonIdempotentSubSteps(checkpoint)]
-  const actsTwice = new Set([...nonIdempotent(workflow), ...recorded])
-  const once = new Set(recorded)
-  const acted = [...[...checkpoint.completedSteps].map(({ unit }) => unit), ...allInDoubt(checkpoint)]
-  const isUnlisted = (unit: Unit): boolean => !due.has(unit) && [unit, ...ancestors(unit)].some((one) => once.has(one))
-  // A map whose items are computed again, or a task that was a wave, stands for what acted inside and is not listed itself.
-  const standsFor = new Set(
-    acted.filter(isUnlisted).flatMap((unit) => [...ancestors(unit)].filter((one) => due.has(one)))
-  )
+  const doubts = Units.from(allInDoubt(checkpoint).map((unit) => ({ unit })))
+  const uncovered = uncoveredIn(plan, checkpoint)
+  const once = new Set([...nonIdempotent(toWorkflow(checkpoint.workflow)), ...nonIdempotentSubSteps(checkpoint)])
+  const actsTwice = new Set([...nonIdempotent(workflow), ...once])
+  const inDoubt: Array<Unit> = []
+  /** A map whose items are computed again, or a task that was a wave, stands for what acted inside. */
+  const standsFor = new Set<Unit>()
+  plan.decisions.forEach(({ _tag, unit, reason }, index) => {
+    if (_tag !== 'Run' || reason._tag === 'NotStarted') return
+    const doubted = uncovered(index, Units.within(doubts, unit))
+    // The plan takes a flag for consent, and asks nothing.
+    if (doubted.length > 0 && reason._tag === 'Forced') inDoubt.push(unit)
+    for (const one of [...doubted, ...uncovered(index, Units.within(checkpoint.completedSteps, unit))]) {
+      const around = [one, ...ancestors(one)]
+      if (around.some((above) => once.has(above)))
+        for (const above of around) if (isWithin(above, unit)) standsFor.add(above)
+    }
+  })
   // An answer about a map covers its items.
   const isHarmful = (unit: Unit): boolean => {
     const around = [unit, ...ancestors(unit)]
@@ -85,15 +139,5 @@ export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: Pla
     return isOnce && !around.some((one) => options.confirm?.get(one)?._tag === 'Again')
   }
   const harmful = completed.filter(isHarmful)
-  return { completed, harmful, inDoubt: doubted.filter((unit) => isHarmful(unit) && !harmful.includes(unit)) }
-}
-
-/** The units in doubt that a flag runs again: the plan takes the flag for consent, and asks nothing. */
-const forcedInDoubt = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArray<Unit> => {
-  const doubts = allInDoubt(checkpoint)
-  return plan.decisions.flatMap(({ _tag, unit, reason }, index) => {
-    if (_tag !== 'Run' || reason._tag !== 'Forced') return []
-    const inside = doubts.filter((one) => isWithin(one, unit))
-    return uncovered(plan, index, inside).length === 0 ? [] : [unit]
-  })
+  return { completed, harmful, inDoubt: inDoubt.filter((unit) => isHarmful(unit) && !harmful.includes(unit)) }
 }
