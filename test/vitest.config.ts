@@ -7,6 +7,9 @@ import { BaseSequencer } from 'vitest/node'
 const sweep = process.env['DOGEAR_SWEEP'] === '1'
 const minutes = 60_000
 
+/** Ratios of speed are measured on a quiet machine: alone, before all others. */
+const SPEED = ['test/domain/speed.test.ts']
+
 const PURE = ['test/{domain,executor,hosts,promise,view}/**/*.test.ts']
 
 /** Sweeps take long: they are files of their own, or tests that do more when DOGEAR_SWEEP is set. */
@@ -25,9 +28,27 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     projects: [
+      { extends: true, test: { name: 'speed', include: SPEED, sequence: { groupOrder: 0 } } },
       // These tests leave nothing behind in their process, so a worker loads the modules once for all of its files.
-      { extends: true, test: { name: 'pure', include: PURE, exclude: LEFT_OUT, isolate: false } },
-      { extends: true, test: { name: 'process', include: ['test/**/*.test.ts'], exclude: [...LEFT_OUT, ...PURE] } }
+      {
+        extends: true,
+        test: {
+          name: 'pure',
+          include: PURE,
+          exclude: [...LEFT_OUT, ...SPEED],
+          isolate: false,
+          sequence: { groupOrder: 1 }
+        }
+      },
+      {
+        extends: true,
+        test: {
+          name: 'process',
+          include: ['test/**/*.test.ts'],
+          exclude: [...LEFT_OUT, ...PURE],
+          sequence: { groupOrder: 1 }
+        }
+      }
     ],
     // Otherwise a title cuts `$value` after 40 characters.
     chaiConfig: { truncateThreshold: 0 },
