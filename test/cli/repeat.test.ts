@@ -461,6 +461,31 @@ describe('`resume --from-step` at a completed step of another kind', () => {
     expect((await place.dogear(['resume', 'r1', '--from-step', 'a', '--yes'])).code).toBe(0)
   })
 
+  test.each([
+    ['another name', `{ name: a2, ${pay} }`],
+    ['another name and no longer its flag', '{ name: a2, shell: "echo paid >> log" }'],
+    ['a wave around it', `{ wave: w, groups: { a: { ${pay} } } }`]
+  ])('asks before it repeats a later step that the edit gave %s', async (_, now) => {
+    const around = (step: string, last: string): string =>
+      `name: w\nsteps: [{ name: o, shell: "true" }, ${step}, { name: z, shell: "${last}" }]\n`
+    within({ 'w.yml': around(`{ name: a, ${pay} }`, 'exit 1') })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
+    place.write('w.yml', around(now, 'true'))
+    const { code, stderr } = await place.dogear(['resume', 'r1', '--from-step', 'o'])
+    expect({ code, log: place.read('log') }).toEqual({ code: 4, log: 'paid\n' })
+    expect(stderr).toContain('This completed step is not idempotent, and would run again: a.')
+    expect((await place.dogear(['resume', 'r1', '--from-step', 'o', '--yes'])).code).toBe(0)
+    expect(place.read('log')).toBe('paid\npaid\n')
+  })
+
+  test('does not ask about a removed step if no step is new', async () => {
+    within({ 'w.yml': `name: w\nsteps: [{ name: o, shell: "true" }, { name: a, ${pay} }, { name: z, shell: "exit 1" }]\n` })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
+    place.write('w.yml', 'name: w\nsteps: [{ name: o, shell: "true" }, { name: z, shell: "exit 1" }]\n')
+    expect((await place.dogear(['resume', 'r1', '--from-step', 'o'])).code).toBe(1)
+    expect(place.read('log')).toBe('paid\n')
+  })
+
   test('asks before it repeats a task in doubt that is now a wave, also with --changes ignore', async () => {
     within({ 'w.yml': `name: w\nsteps:\n  - { name: a, shell: "echo paid >> log; exit 1", idempotent: false }\n` })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)

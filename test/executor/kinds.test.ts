@@ -265,4 +265,21 @@ describe('an edit while the evidence of an earlier step is missing', () => {
     assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
     assert.deepEqual(calls, ['pay'])
   })
+
+  test('is refused if it renames a completed step that is not idempotent, unless a flag runs that place', async () => {
+    const calls: Array<string> = []
+    const options = { id: 'r', storage: memoryStorage() }
+    const first = { ...options, environment: { artifacts: memoryArtifacts() } }
+    const begun = () => built().step('check', () => null)
+    assert.equal((await runOutcome(begun().step('a', pay(calls)).step('z', noReply), first))._tag, 'Failed')
+    const lost = { ...options, environment: { artifacts: memoryArtifacts() } }
+    const renamed = begun()
+      .step('b', pay(calls))
+      .step('z', () => null)
+    const outcome = await runOutcome(renamed, lost)
+    assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
+    assert.deepEqual(calls, ['pay'])
+    assert.equal((await runOutcome(renamed, { ...lost, fromStep: 'build' }))._tag, 'Completed')
+    assert.deepEqual(calls, ['pay', 'pay'])
+  })
 })

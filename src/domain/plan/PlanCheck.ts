@@ -2,6 +2,7 @@
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
+import type { Demand } from './demands.js'
 import { isRerun } from './demands.js'
 import { defined } from '../data/defined.js'
 import { indexOfStep } from '../data/indexed.js'
@@ -103,9 +104,19 @@ const isRedone = (comparison: Comparison, unit: Unit): boolean => {
 }
 
 /** Returns whether an option asks to run the unit that has this path now. Missing evidence is no consent to repeat an effect. */
-const isForced = (comparison: Comparison, unit: Unit): boolean => {
-  const demand = comparison.context.demands.of(unit)
-  return typeof demand === 'object' && demand._tag === 'Forced' && definitionOf(comparison, unit) !== undefined
+const isForced = (comparison: Comparison, unit: Unit): boolean =>
+  definitionOf(comparison, unit) !== undefined && isForcedBy(comparison.context.demands.of(unit))
+
+const isForcedBy = (demand: Demand): boolean => typeof demand === 'object' && demand._tag === 'Forced'
+
+/** Returns whether an option asks to run all that follows a removed unit, and so any step that took its place. */
+const isPlaceForced = (comparison: Comparison, removed: Unit): boolean => {
+  const { workflow, context } = comparison
+  if (!isRedone(comparison, removed)) return false
+  const above = parent(fromTop(removed).find((one) => definitionOf(comparison, one) === undefined) ?? removed)
+  const now = above === undefined ? workflow : definitionOf(comparison, above)
+  const last = now !== undefined && 'steps' in now ? now.steps?.at(-1)?.name : undefined
+  return isForcedBy(context.demands.of(last === undefined ? (above ?? removed) : join(above, last)))
 }
 
 /**
@@ -128,8 +139,10 @@ function* editsOfRecorded(comparison: Comparison, isOther = false): Iterable<Pla
     if (now === fingerprint) continue
     const was = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
     const otherKind = !hasSameResult(was, definition) || undefined
-    // A plan raises no question about a unit of another kind.
-    const actsAgain = otherKind === true && was !== undefined && !isIdempotent(was) && !isForced(comparison, unit)
+    // A plan raises no question about a unit of another kind, or a removed one.
+    const isLost = definition === undefined ? !isPlaceForced(comparison, unit) : !isForced(comparison, unit)
+    const isUnasked = otherKind === true || definition === undefined
+    const actsAgain = isUnasked && isLost && was !== undefined && !isIdempotent(was)
     if (!actsAgain && isRedone(comparison, unit)) continue
     // Only an accepted plan lets a recorded run adopt another definition.
     if (now !== undefined && was !== undefined && recordedFingerprint(was) === now) continue

@@ -138,6 +138,27 @@ export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: Pla
     const isOnce = standsFor.has(unit) || around.some((one) => actsTwice.has(one))
     return isOnce && !around.some((one) => options.confirm?.get(one)?._tag === 'Again')
   }
-  const harmful = completed.filter(isHarmful)
-  return { completed, harmful, inDoubt: inDoubt.filter((unit) => isHarmful(unit) && !harmful.includes(unit)) }
+  const removed = removedBeforeForced(workflow, { checkpoint, options, plan })
+  const harmful = outermost([...completed, ...removed(checkpoint.completedSteps)].filter(isHarmful))
+  const doubted = outermost([...inDoubt, ...removed(doubts)].filter(isHarmful))
+  return { completed, harmful, inDoubt: doubted.filter((unit) => !harmful.includes(unit)) }
+}
+
+/** Returns the units without those that are inside another one. */
+const outermost = (units: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
+  const all = new Set(units)
+  return units.filter((unit) => ![...ancestors(unit)].some((above) => all.has(above)))
+}
+
+/** Returns the units that an edit removed while a flag runs a step that it added: the new step may be the removed one with another name. */
+const removedBeforeForced = (
+  workflow: Workflow,
+  { checkpoint, plan }: PlanOf
+): ((units: Units.Units<Units.OfUnit>) => ReadonlyArray<Unit>) => {
+  const wasIn = (unit: Unit): boolean => find(checkpoint.workflow, checkpoint.items, unit) !== undefined
+  if (!forcedUnits(plan).some(({ unit }) => !wasIn(unit))) return () => []
+  return (units) =>
+    [...Units.all(units)].flatMap(({ unit }) =>
+      wasIn(unit) && find<Step>(workflow, checkpoint.items, unit) === undefined ? [unit] : []
+    )
 }
