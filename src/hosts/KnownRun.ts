@@ -19,7 +19,7 @@ export const millisOf = (time: string | undefined): number =>
 
 const MAX_DELAY_MILLIS = 60_000
 
-/** Returns when to try again. The delays grow. */
+/** Returns when to retry. The delays grow. */
 export const retryAt = (now: number, failedAttempts: number): number =>
   now + Math.min(MAX_DELAY_MILLIS, LOOK_MILLIS * 2 ** failedAttempts)
 

@@ -11,7 +11,6 @@ import type { ResumedRun } from './ResumedRun.js'
  * - `concurrency`: how many runs are resumed at once, a whole number of at least 1, default 10. Only the checkpoints of these runs are in memory.
  * - `watch`: stay until the environment is interrupted: wake runs when they are due, and take over those whose owner died. Without it the call ends
  *   with the last of the runs that it found.
- * - `onRun`: called for each run when its resume has ended or it is left, and again when that changes.
  * - `undecidedMillis`: how long to retry a run while the store cannot decide whether its owner lives, default 70,000: more than the default stale
  *   time of every store. If you raise `heartbeat.staleMillis` or `leaseMillis` above that, raise it, too. A run whose owner is alive is left at once.
  * - `changes`, `onChanged`: as in `ResumeOptions`, for each run.

@@ -55,8 +55,8 @@ export interface ForkedRun {
  * Makes a new run that starts at `fromStep` with the records of an old one, and does not run it: resume it under its id, or let `resumeAll` on
  * the same storage do so. The old run stays as it is, whatever its status. Everything before `fromStep` counts as done, as in a resume with
  * `fromStep`; every unit that runs has an idempotency key of its own. Plans the recorded definition, so the new run may be resumed with an
- * edited one. Artifacts of kept records are copied. Fails with `ForkRefused` if the old run has a workspace of its own, and with `RunExists`
- * if the new id exists.
+ * edited one. Artifacts of kept records are copied. Fails with `ForkRefused` if the old run has a workspace of its own, with `RunMoved`
+ * if it was moved, and with `RunExists` if the new id exists.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -1,4 +1,4 @@
-/** Resumes all runs of a storage that were interrupted or are due. */
+/** Resumes all runs of a storage that are queued, were interrupted or are due. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
@@ -30,11 +30,11 @@ import { reportOf, isSameReport, isTransient, leftByError, leftByStatus, leftRun
 export type AnyProgram = Program<unknown, never, unknown, unknown>
 
 /**
- * Resumes every run of the storage that was interrupted, whose timer has ended, or whose answer has come. The programs are found by their names. All
- * other runs are left as they are, and reported: cancelled, paused, failed and waiting ones (jobs are not polled), those that are refused or need an
- * answer first, and those that a live process holds. Completed runs are not reported, except those that their program still has to archive or delete
- * (`onSuccess`): a resume does that. The failure of one run stops no other. Several hosts may call this at once: each run is
- * resumed by one of them, and none waits for another.
+ * Resumes every run of the storage that is queued, was interrupted, or whose timer has ended or answer has come. The programs are found by
+ * their names. All other runs are left as they are, and reported: cancelled, paused, failed and waiting ones (jobs are not polled), those that
+ * are refused or need an answer first, and those that a live process holds. Completed runs are not reported, except those that their program
+ * still has to archive or delete (`onSuccess`): a resume does that. The failure of one run stops no other. Several hosts may call this at
+ * once: each run is resumed by one of them, and none waits for another.
  * Returns the last report of each run, in the order of their ids. Fails only if the first listing does.
  *
  * @example
@@ -95,7 +95,7 @@ interface Host {
   readonly active: Map<string, Promise<void>>
   readonly known: Map<string, KnownRun>
   readonly reports: Map<string, ResumedRun>
-  /** The runs whose owner's liveness is undecided, and since which tick. */
+  /** The runs whose owner's liveness is undecided, and since when in `ticks`. */
   readonly undecided: Map<string, { readonly run: KnownRun; readonly since: number }>
   /** How long the current look has waited for free slots. */
   waitedMillis: number

@@ -83,7 +83,7 @@ export interface Revision {
   readonly change: Change
   /** Returns the whole checkpoint at this revision; builds it at each call. */
   readonly checkpoint: () => Encoded
-  /** Returns the facts of this revision that a listing shows, in constant time. */
+  /** Returns the facts of this revision that a listing shows, in constant time unless the run is pending. */
   readonly summary: () => Summary
 }
 

@@ -32,7 +32,8 @@ export interface FailedCheck {
 export type CheckAnswer = 'retry' | 'lookAgain' | 'previousWave' | 'continue' | 'abort'
 
 /**
- * Answers a failed check. A rejected promise, or an answer that is not possible, counts as `abort`.
+ * Answers a failed check. A rejected promise, or an answer that is not possible, counts as `abort`; but `retry` counts as `lookAgain` if only
+ * that is possible.
  *
  * @category model
  */

@@ -32,7 +32,7 @@ export interface EventUnit {
  * event has `runId`; an event about a unit has the fields of {@link EventUnit}.
  *
  * - `RunPlanned`: the plan, before anything is written. `resumed`: whether the run existed; `plan`: the decisions.
- * - `StepsRunAgain`: completed units that this execution runs again, before anything is written. `units`: their decisions, each
+ * - `StepsRunAgain`: completed units that this call runs again, before anything is written. `units`: their decisions, each
  *   with its reason.
  * - `EvidenceKept`: the changed evidence of a completed unit was accepted. `evidence`: the record's complete evidence.
  * - `CheckpointSaved`: a save is durable. `revision`: its newest revision; `state`: the state of the run at that revision.

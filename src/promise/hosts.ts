@@ -192,7 +192,7 @@ export const viewRun = (options: Options): Promise<RunView | undefined> =>
   )
 
 /**
- * The options of {@link resumeAll}: those of `ResumeAllOptions` of `dogear`. `workflows`: found by their names. `signal`: stops all runs, and
+ * The options of {@link resumeAll}: those of `ResumeAllOptions` of `dogear`. `workflows`: those of the runs, found by name. `signal`: stops all runs, and
  * ends a `watch`.
  *
  * @category model
@@ -204,7 +204,7 @@ export interface ResumeAllOptions extends HostOptions, FpResumeAllOptions {
 export type { ResumedRun } from '../hosts/ResumedRun.js'
 
 /**
- * Resumes every run of the storage that was interrupted, or whose timer or answer is due: to call when a host starts. Leaves and reports all
+ * Resumes every run of the storage that is queued, was interrupted, or whose timer or answer is due: to call when a host starts. Leaves and reports all
  * others; see `resumeAll` of `dogear`. With `watch` it stays until the signal. Rejects with a {@link RunFailure} only if the runs cannot be listed.
  *
  * @example

@@ -205,7 +205,7 @@ export const cancel = (options: Options): Promise<CancelResult> =>
 
 /**
  * Returns what a resume would do, and why; see `planRun` of `dogear`. Runs and writes nothing. Rejects with a {@link RunFailure} if the
- * run or its workspace is missing, was cancelled or moved, or if there is no plan.
+ * run is missing, cancelled or moved, if its workspace is missing, or if there is no plan.
  *
  * @example
  * import { explain } from 'dogear'

@@ -1,5 +1,5 @@
 /**
- * Describes errors of runs, and tells whether a later call may succeed.
+ * Describes errors of runs, and decides whether a later call may succeed.
  *
  * @module
  */

@@ -47,8 +47,8 @@ export interface Moved extends Fact {
 
 /**
  * The run adopts an edited definition, as the accepted plan decided. Records of units that still exist stay, except those of composites that
- * gained a part; they count as completed under the new definition, and keep the fingerprint of the definition that ran. `abandons`: the
- * units whose pending jobs this abandons.
+ * gained a part. A unit whose record stays counts as completed under the new definition; the record keeps the fingerprint of the definition
+ * that ran. `abandons`: the units whose pending jobs this abandons.
  */
 export interface WorkflowEdited extends Fact {
   readonly _tag: 'WorkflowEdited'
@@ -70,7 +70,7 @@ export interface InputReplaced extends Fact {
   readonly input: Json
 }
 
-/** The items of a map are recorded. They hold until the map or an earlier step is rewound. */
+/** The items of a map are recorded. They hold until a rewind names the map or a unit around it, or an edit removes the map. */
 export interface Expanded extends UnitFact {
   readonly _tag: 'Expanded'
   readonly items: ReadonlyArray<Item>
@@ -101,8 +101,8 @@ export interface AttemptFailed extends UnitFact {
 }
 
 /**
- * A unit completed: a task or sub-step with its output, or a composite whose parts all completed. `captured` and `evidence` are absent if there
- * is none.
+ * A unit completed: a task or sub-step with its output, or a composite whose parts all completed. `captured` and `evidence` are absent if they
+ * are empty.
  */
 export interface UnitCompleted extends UnitFact {
   readonly _tag: 'UnitCompleted'
@@ -196,8 +196,8 @@ export interface Assumed extends UnitFact {
 
 /**
  * A user or host decides that a unit in doubt runs again. With `evidence`, they accept the changed evidence of a completed unit, and it
- * replaces the record's. `replaced`: they did not accept a change; a later unit, whose record is dropped, had replaced artifacts of this
- * one.
+ * replaces the record's. `replaced`: the evidence is no accepted change; a later unit, whose record is dropped, had replaced artifacts of
+ * this one.
  */
 export interface Confirmed extends UnitFact {
   readonly _tag: 'Confirmed'

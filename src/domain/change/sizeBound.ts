@@ -24,7 +24,7 @@ const RECORD_BYTES = 256
 
 /**
  * Returns an upper bound of the bytes that changes of this total size add to a checkpoint: it holds an error twice, and an output once more for
- * each variable that captures it. `Infinity` if old outputs may become variables, so that only the checkpoint can tell.
+ * each variable that captures it. `Infinity` if old outputs may become variables, so that the checkpoint itself must be measured.
  */
 export const growth = (changes: ReadonlyArray<Change>, bytes: number): number => {
   let copies = 2

@@ -21,15 +21,15 @@ import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
  *
  * - `UnknownUnit`: the workflow has no such unit, or not of this kind.
  * - `AlreadyCompleted`, `NotCompleted`: the unit has a record, or has none.
- * - `NotInFlight`: the attempt is not in flight.
+ * - `NotInFlight`: the attempt is not in flight, or the unit to confirm is not in doubt.
  * - `PartsUnfinished`: parts of the composite have no record, or run.
  * - `AlreadyStarted`: the run has started.
  * - `NotAMap`, `AlreadyExpanded`, `InvalidItems`: the unit is not a map, its items are known, or these cannot be items.
  * - `StillPending`, `NotPending`: the unit waits, or does not.
- * - `NotAWait`, `AlreadyAnswered`, `WaitOver`: the unit does not wait for an answer, has one, or its time limit is over.
+ * - `NotAWait`, `AlreadyAnswered`, `WaitOver`: the unit is no wait of this kind, has an answer, or its time limit is over.
  * - `NoKey`, `AnotherKey`: the unit has no key to submit its job under, or another one.
  * - `StandsElsewhere`: the run stands at another step, which is unfinished, or a rewind does not name a later step with open attempts.
- * - `AttemptOpen`: an attempt of the unit is open, also by the same change.
+ * - `AttemptOpen`: the change starts the unit twice, or replaces the input although the unit has open attempts or failures.
  * - `UnknownChange`: no change has this tag; `unit` is the current step.
  *
  * @category model

@@ -57,7 +57,7 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
   if (found?.definition._tag !== 'Task') return refuse(found === undefined ? 'UnknownUnit' : 'NotAWait', unit)
   if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const { wait } = found.definition
-  // Neither the code of a sub-step nor a wait can start a wait.
+  // Only the code of a task can start a wait: the code of a sub-step cannot, and a wait has no code.
   if (task !== undefined && (!isChild(unit, task.unit) || wait !== undefined)) return refuse('NotAWait', unit)
   const kind = task === undefined ? wait : (Units.get(self.pending, unit)?._tag ?? 'Answer')
   if (kind !== 'Answer') return refuse('NotAWait', unit)

@@ -80,7 +80,7 @@ export interface Origin {
   readonly unit: Unit
 }
 
-/** Where a run moves to, or arrived from: the location of a store, without a password. */
+/** The store that a run moves `to` or comes `from`: its location, without a password. */
 export interface Move {
   readonly way: 'to' | 'from'
   readonly store: string

@@ -1,6 +1,6 @@
 /**
  * Encodes and decodes checkpoints. A newer format is refused. Format 1 is the first; a later version will migrate older formats here, in
- * memory, so that the next save writes the current one. Stores know no formats.
+ * memory, so that the next save writes the current one. Stores decode no checkpoints.
  *
  * @module
  */

@@ -11,13 +11,13 @@ import type { CompletedStep } from './CompletedStep.js'
 import type { WorkflowOf } from './StateCodec.js'
 import { evidence, stepOf, subStep, workflowOf } from './StateCodec.js'
 
-/** A task that has only a name and defaults is stored as its name. The parts of a composite are compact, too, although its type differs. */
+/** A task that has only a name and defaults is stored as its name. The parts of a composite are compact, too, although `StepIdentity` does not say so. */
 type CompactStep = string | StepIdentity
 
 /** A workflow with compact steps. */
 export type CompactWorkflow = WorkflowOf<CompactStep>
 
-/** Omitted: `fingerprint` if it is {@link DEFAULT_FINGERPRINT}, `attempts` if there was one, and empty lists. */
+/** Omitted: `fingerprint` if it is {@link DEFAULT_FINGERPRINT}, `attempts` if it is 1, and empty lists. */
 export type CompactRecord = Omit<CompletedStep, Omittable> & Partial<Pick<CompletedStep, Omittable>>
 
 type Omittable = 'fingerprint' | 'captured' | 'attempts' | 'evidence'

@@ -5,8 +5,8 @@ import type { SubStep } from './SubStep.js'
 import type { Unit } from '../workflow/Unit.js'
 
 /**
- * Something that must still exist for a completed unit to count: a file or folder with this content, a commit, a file, or a stored artifact
- * with this content.
+ * Something that must still exist for a completed unit to count: a file or folder with this content (`Artifact`) or with any content
+ * (`File`), a commit, or a stored artifact with this content.
  *
  * @category model
  */
@@ -17,7 +17,7 @@ export type Evidence =
   | { readonly _tag: 'Stored'; readonly id: string; readonly size: number; readonly sha256: string }
 
 /**
- * Evidence that a unit must produce: a file or folder whose content is recorded, a commit, or a file that must exist.
+ * Evidence that a unit must produce: a file or folder whose content is recorded (`Artifact`) or that only must exist (`File`), or a commit.
  *
  * @category model
  */

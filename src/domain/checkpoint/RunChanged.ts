@@ -13,7 +13,7 @@ export interface RunChanged {
   readonly found: number
 }
 
-/** The newest stored revision, without a time if that is damaged. */
+/** The newest stored revision. `at`: the time of its change, undefined if that is damaged. */
 export interface Newest {
   readonly revision: number
   readonly at: string | undefined

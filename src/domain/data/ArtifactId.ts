@@ -13,7 +13,7 @@ export interface InvalidArtifactId {
 }
 
 /** The maximum length of an artifact id, in UTF-16 units. */
-export const MAX_LENGTH = 512
+const MAX_LENGTH = 512
 
 /**
  * Validates an artifact id: 1 to 512 characters, in segments between `/`. No segment is empty, `.` or `..`; control characters, backslashes

@@ -39,9 +39,9 @@ export const MAX_DEPTH = 500
 /**
  * Copies a value into plain JSON, or returns the first value in it that is not JSON, with its path.
  *
- * Drops properties that are `undefined` and turns `-0` into `0`, as `JSON.stringify` does. Refuses everything else that would change
- * silently: `NaN`, `Date`, `Map`, class instances, arrays with properties, `undefined` in an array, cycles, nesting over {@link MAX_DEPTH},
- * and properties that throw. Later changes of the argument do not reach the copy.
+ * Drops properties that are `undefined`, not enumerable or named by a symbol, and turns `-0` into `0`, as `JSON.stringify` does. Refuses
+ * everything else that would change silently: `NaN`, `Date`, `Map`, class instances, arrays with properties, `undefined` in an array, cycles,
+ * nesting over {@link MAX_DEPTH}, and properties that throw. Later changes of the argument do not reach the copy.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -34,7 +34,7 @@ const malformed = (errors: t.Errors): Malformed => {
   return { _tag: 'Malformed', path: `$${keys.map(segment).join('')}`, expected: expected.slice(0, 200) }
 }
 
-/** A field that may be absent, which differs from `undefined`. */
+/** A field that may be absent. */
 export interface Optional<A> {
   readonly optional: t.Type<A>
 }

@@ -1,4 +1,4 @@
-/** Why content cannot be decoded, and how a message names a place in it. The path of the whole value, `$`, says nothing to a reader. */
+/** Why content cannot be decoded, and how a message names a place in it. Messages omit `$`, the path of the whole value. */
 import type { NotJson } from './Json.js'
 
 /** Why a value was refused: `path` (`$.state.stepIndex`), and what was expected there. */
@@ -28,5 +28,5 @@ export const atPath = (path: string): string => (path === '$' ? '' : ` at ${path
 export const expectedAt = ({ path, expected }: { readonly path: string; readonly expected: string }): string =>
   `${atPath(path)} expected ${expected}`.trimStart()
 
-/** What must stand in place of a value that JSON cannot hold. */
+/** `plain JSON at $.a, not a Date`: what must replace a value that JSON cannot hold. */
 export const plainJson = ({ path, found }: NotJson): string => `plain JSON${atPath(path)}, not ${found}`

@@ -169,7 +169,7 @@ export const instead =
   () =>
     expected
 
-export const ofType =
+const ofType =
   (type: 'string' | 'boolean' | 'function', expected: string): Check =>
   (value) =>
     typeof value === type ? undefined : expected

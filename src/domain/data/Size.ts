@@ -25,7 +25,7 @@ const MAX_REPORTED = 5
 /** The approximate bytes of a value as JSON: escapes do not count, and a character of a key counts as one byte. */
 export const bytesOf = (value: Json): number => measure(value, undefined, '$', 0, undefined)
 
-/** The largest values inside a value, largest first. A container whose size comes from one item is left out in favour of that item. */
+/** The largest values inside a value, largest first. A container whose size comes mostly from one item is left out in favour of that item. */
 export const biggest = (value: Json): ReadonlyArray<Sized> => {
   const found: Array<Found> = []
   measure(value, undefined, '$', 0, found)

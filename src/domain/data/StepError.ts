@@ -175,6 +175,6 @@ const widthOf = (unit: number): number => {
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00
 
-/** The error without stack and data, for the list of attempts; the newest error is stored whole. */
+/** The error without stack and data, and with a short message, for the list of attempts. The newest error is also stored whole. */
 export const brief = (self: StepError): StepError =>
   make(self.name, self.message.slice(0, 1024), self.code === undefined ? {} : { code: self.code })

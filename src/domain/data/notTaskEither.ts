@@ -7,8 +7,8 @@ export const notTaskEither = (given: unknown): Error => {
 }
 
 /**
- * Describes a result that is neither a Right nor a Left of an error with one of these tags; otherwise undefined. `tags`: for each, the texts that
- * such an error must have.
+ * Describes a result that is neither a Right nor a Left of an error with one of these tags; undefined for any other result. `tags`: by tag, the
+ * fields that must be strings.
  */
 export const notEither = (
   result: unknown,

@@ -4,15 +4,10 @@ import { kindOf } from './Options.js'
 
 export const STORE_METHODS = ['claim', 'save', 'release', 'load', 'history', 'loadRevision', 'list', 'remove'] as const
 
-/** Returns the functions that a value lacks as a store. */
-export const missingMethods = (given: unknown): ReadonlyArray<string> => {
-  const fields = Object(given) as Readonly<Record<string, unknown>>
-  return STORE_METHODS.filter((method) => typeof fields[method] !== 'function')
-}
-
 /** Describes a value that is not a store: `not an object without history`; undefined for a store. */
 export const notStore = (given: unknown): string | undefined => {
-  const missing = missingMethods(given)
+  const fields = Object(given) as Readonly<Record<string, unknown>>
+  const missing = STORE_METHODS.filter((method) => typeof fields[method] !== 'function')
   if (missing.length === 0) return undefined
   const without = missing.length === STORE_METHODS.length ? '' : ` without ${listed(missing)}`
   return `not ${kindOf(given)}${without}`

@@ -226,7 +226,7 @@ export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
     )
     .join(', ')
 
-/** Describes the evidence that is kept instead. */
+/** Describes the changed evidence that a unit keeps. */
 export const describeKept = (changed: ReadonlyArray<Changed>): string =>
   changed
     .map(({ was }) => (was._tag === 'Commit' ? `HEAD in place of ${describeEvidence(was)}` : describeEvidence(was)))

@@ -85,11 +85,6 @@ const unitOf = ({ state, completedSteps, pending: waiting, answers }: Checkpoint
   const base = { ...place, assumed: false, ...(Units.has(answers, unit) ? ({ answered: true } as const) : {}) }
   const pending = Units.get(waiting, unit)
   if (pending !== undefined) return { ...base, status: 'pending', attempts: attemptOf(pending), pending }
-  // A sub-step without a record or state is one in doubt that the record of its task names.
-  const other: UnitView =
-    place.kind === 'sub-step'
-      ? { ...base, status: 'failed', attempts: 1 }
-      : { ...base, status: 'not started', attempts: 0 }
   const running = Units.get(State.inFlight(state), unit)
   const failure = Units.get(State.failures(state), unit)
   const error = failure === undefined ? {} : { error: failure.error }
@@ -103,7 +98,10 @@ const unitOf = ({ state, completedSteps, pending: waiting, answers }: Checkpoint
   if (failure !== undefined) {
     return { ...base, status: 'failed', attempts: failure.attempts.at(-1)?.attempt ?? 1, ...error }
   }
-  return other
+  // A sub-step without a record or state is one in doubt that the record of its task names.
+  return place.kind === 'sub-step'
+    ? { ...base, status: 'failed', attempts: 1 }
+    : { ...base, status: 'not started', attempts: 0 }
 }
 
 const recorded = (place: Place, { attempts, durationMillis, output, assumed }: CompletedStep): UnitView => ({

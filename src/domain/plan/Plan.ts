@@ -225,7 +225,7 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  *   without an output that fits, or that an edit makes capture a variable, and for sub-steps that were declared done.
  * - `evidence`: missing or changed evidence, collected by the caller; the planner never reads files. Units with missing evidence run again.
  *   Changed evidence raises a question at the last unit that recorded it, unless it is explained: a unit with the same artifact path was in
- *   flight, failed or interrupted since. `fromStep` keeps changes before that step.
+ *   flight, failed, interrupted or pending since. `fromStep` keeps changes before that step.
  * - `onChanged`: the default for changed evidence without an answer: `refuse` (default) leaves the question open; `keep` accepts the
  *   current state.
  * - `recovered`: the newest state is damaged; units that are not idempotent and have no record need confirmation.

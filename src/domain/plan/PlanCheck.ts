@@ -144,7 +144,7 @@ function* editsOfRecorded(comparison: Comparison, isOther = false): Iterable<Pla
     const isUnasked = otherKind === true || definition === undefined
     const actsAgain = isUnasked && isLost && was !== undefined && !isIdempotent(was)
     if (!actsAgain && isRedone(comparison, unit)) continue
-    // Only an accepted plan lets a recorded run adopt another definition.
+    // The recorded workflow already has this definition: an earlier plan accepted the edit.
     if (now !== undefined && was !== undefined && recordedFingerprint(was) === now) continue
     if (isOther && (otherKind !== true || areAssumed(comparison, unit, definition))) continue
     yield* editOf(comparison, unit, fingerprint, now, otherKind)
@@ -165,7 +165,7 @@ function* editOf(
   changed.add(map ?? unit)
   if (map === undefined) {
     const edit = editProblem(now === undefined ? 'removed' : 'changed', unit, fingerprint, now, otherKind)
-    yield now === undefined ? moved(comparison, edit, sameTask(nameOf(unit), fingerprint)) : edit
+    yield now === undefined ? moved(comparison, edit, taskKey(nameOf(unit), fingerprint)) : edit
   } else {
     const [recorded, present] = [
       find(checkpoint.workflow, checkpoint.items, map)?.definition,
@@ -189,20 +189,20 @@ function* editsAround(comparison: Comparison, subStep: Unit, stepIndex: number):
   yield* editOf(comparison, task.unit, task.definition.fingerprint, now?.fingerprint)
 }
 
-/** Returns whether `fromStep` assumes the parts done that a task was replaced by: `outputs` supplies their results. */
+/** Returns whether a composite replaced a task, and `fromStep` assumes its parts done: `outputs` supplies their results. */
 const areAssumed = ({ context }: Comparison, unit: Unit, now: Step | undefined): boolean =>
   now !== undefined && isComposite(now) && context.demands.of(unit) === 'assumed'
 
-/** A task with the same name and fingerprint elsewhere is the same task. */
-const sameTask = (name: string, fingerprint: string): string => `${name} ${fingerprint}`
+/** The key of a task: one with this name and fingerprint at another place is the same task. */
+const taskKey = (name: string, fingerprint: string): string => `${name} ${fingerprint}`
 
 /** Adds the new place of a removed task. */
 const moved = ({ checkpoint, workflow, placesNow }: Comparison, edit: PlanProblem, removed: string): PlanProblem => {
   if (placesNow.size === 0)
     for (const { task, place } of tasks(workflow.steps)) {
       const isNew = find(checkpoint.workflow, checkpoint.items, place) === undefined
-      const same = sameTask(task.name, task.fingerprint)
-      if (isNew && !placesNow.has(same)) placesNow.set(same, place)
+      const key = taskKey(task.name, task.fingerprint)
+      if (isNew && !placesNow.has(key)) placesNow.set(key, place)
     }
   const movedTo = placesNow.get(removed)
   return movedTo === undefined ? edit : ({ ...edit, movedTo } as PlanProblem)

@@ -183,7 +183,7 @@ export const unknownNames = (
     const available = workflow.steps.filter(isComposite).map(({ name }) => name)
     problems.push({ _tag: 'NotAWave', step: restartWave, exists: restarted !== undefined, available, steps })
   }
-  // The answer "again" about a task is harmless if the task runs without it.
+  // The answer "again" about a task is harmless if the task runs anyway.
   const isAnsweredAgain = (unit: Unit): boolean =>
     confirm?.get(unit)?._tag === 'Again' &&
     (isSubStep(subSteps, unit) || find<Step>(workflow, items, unit)?.definition._tag === 'Task')

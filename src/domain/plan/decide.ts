@@ -150,7 +150,7 @@ const WHOLE: Kept = { changed: [], evidence: [], survivesRerun: true, isWhole: t
 
 /**
  * Returns the recorded items; undefined if there are none, or if the map computes them again: because it is forced, or follows a step that runs
- * again. A map without items computes them also if its evidence makes it run again, because it has no item that could run.
+ * again. A map with an empty list of items also computes them if its evidence makes it run again, because it has no item that could run.
  */
 const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Placed): ReadonlyArray<Item> | undefined => {
   const items = checkpoint.items.get(unit)

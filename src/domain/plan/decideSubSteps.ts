@@ -57,7 +57,7 @@ export const decideWithSubSteps = (
   return isDone && !evidence.open.has(unit)
 }
 
-/** Detects an unrecorded sub-step inside a recorded one, whose code caught its failure: it runs again only with that one. */
+/** Detects an unrecorded sub-step inside a recorded one whose code caught the failure: the inner one runs again only with the outer one. */
 const isCaught = (context: PlanContext, { unit }: KnownSubStep): boolean =>
   recordAt(context, unit) === undefined && isInsideRecorded(context, unit)
 

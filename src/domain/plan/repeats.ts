@@ -27,7 +27,7 @@ export interface PlanOf {
 export const forcedUnits = ({ decisions }: ResumePlan): ReadonlyArray<Decision> =>
   decisions.filter(({ reason }) => reason._tag === 'Forced')
 
-/** Returns the forced units whose changes by the user no answer covers. */
+/** Returns the forced units that would overwrite a user's changes, unless their answer is `again`. */
 export const overwritesOf = (
   workflow: Workflow,
   { checkpoint, options, plan }: PlanOf,

@@ -6,7 +6,7 @@ import { find } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 
 /**
- * Where a paused run resumes: a pointer for people, and for a resume that names no run. The checkpoint decides.
+ * Where a paused run resumes: a pointer for people, and for a resume that names no run. The resume itself reads only the checkpoint.
  *
  * - `unit`: the next unit: for a composite, its first part without a record. `stepIndex`: the index of its top-level step.
  * - `commits`: the recorded commits, oldest first, each once.

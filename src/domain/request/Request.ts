@@ -11,7 +11,7 @@ export interface Addressee {
 }
 
 /**
- * Asks one execution of a run to pause; a later execution ignores it. `commit`: whether to commit uncommitted work in the run's own
+ * Asks one owner of a run to pause; later owners ignore it. `commit`: whether to commit uncommitted work in the run's own
  * worktree. `requestedAt`: UTC, ISO 8601.
  */
 export interface PauseRequest {
@@ -23,7 +23,7 @@ export interface PauseRequest {
 }
 
 /**
- * Cancels a run, whichever process owns it. It stays until an owner has recorded it or the run is removed. `requestedAt`: UTC, ISO 8601.
+ * Cancels a run, whichever process owns it. The request stays until an owner has recorded it or the run is removed. `requestedAt`: UTC, ISO 8601.
  */
 export interface CancelRequest {
   readonly _tag: 'Cancel'
@@ -32,7 +32,7 @@ export interface CancelRequest {
 }
 
 /**
- * Answers a unit of a run, whichever process owns the run. It stays until an owner has recorded it or the run is removed. `by`: the person
+ * Answers a unit of a run, whichever process owns the run. The request stays until an owner has recorded it or the run is removed. `by`: the person
  * or program that answered. `requestedAt`: UTC, ISO 8601.
  */
 export interface AnswerRequest {
@@ -64,7 +64,7 @@ export const slotOf = (request: Request): string =>
 /** Returns whether a string can be the name of who answers: control characters must not reach a terminal. */
 export const isName = (by: string): boolean => /^[^\p{Cc}]{1,512}$/u.test(by)
 
-/** Returns whether a request is for the execution of this owner. Only a pause request can be for another. */
+/** Returns whether a request is for this owner. Only a pause request can be for another. */
 export const isFor = (request: Request, { host, pid, since }: Addressee): boolean => {
   if (request._tag !== 'Pause') return true
   const { addressee } = request

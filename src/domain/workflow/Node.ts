@@ -33,7 +33,7 @@ export const hasCode = <S extends { readonly _tag: string; readonly wait?: unkno
 export const isSameKind = (was: Kinded | undefined, now: Kinded | undefined): boolean =>
   was !== undefined && was._tag === now?._tag && was.wait === now.wait
 
-/** Returns whether the result of one step has the form of that of another: its own output, or the outputs of named parts or of items. True if one is removed. */
+/** Returns whether the results of two steps have one form: an own output, outputs by part, or outputs by item. True if either step is missing. */
 export const hasSameResult = (was: Node | undefined, now: Node | undefined): boolean =>
   was === undefined || now === undefined || resultOf(was) === resultOf(now)
 

@@ -180,7 +180,7 @@ const taskFingerprint = (definition: Json, idempotent: boolean, captures: Readon
 const fingerprintOfTask = (definition: Json, idempotent: boolean, captures: ReadonlyArray<string>): string =>
   fingerprint({ kind: 'task', definition, idempotent, captures })
 
-/** The fingerprint of an idempotent task that has no definition and captures nothing, as most tasks with code. */
+/** The fingerprint of an idempotent task that has no definition and captures nothing, like most tasks with code. */
 export const DEFAULT_FINGERPRINT = fingerprintOfTask(null, true, [])
 
 /**

@@ -124,7 +124,7 @@ export const recordedFingerprint = (step: Step | StepIdentity): string =>
 export const isUnedited = (self: WorkflowIdentity, { name, path, secrets = [], steps }: Workflow): boolean =>
   self.name === name && self.path === path && equals(self.secrets ?? [], secrets) && areSame(self.steps, steps)
 
-/** Returns the identity of a program as it is now: a spread with another name or other steps still has the identity of the original. */
+/** Returns the identity of a program as it is now: a copy that was given another name or other steps still has the original's `identity`. */
 export const current = (self: Workflow & { readonly identity: WorkflowIdentity }): WorkflowIdentity =>
   isUnedited(self.identity, self) ? self.identity : of(self)
 

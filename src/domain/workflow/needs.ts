@@ -63,13 +63,13 @@ export const allNeeds = (groups: ReadonlyArray<GroupNeeds>): ((group: string, ot
   const bits = new Map([...graph.keys()].map((name, place) => [name, 1n << BigInt(place)]))
   const bitOf = (name: string): bigint => bits.get(name) ?? 0n
   const needed = new Map<string, bigint>()
-  const neededBy = (name: string): bigint => needed.get(name) ?? 0n
+  const needsOf = (name: string): bigint => needed.get(name) ?? 0n
   for (const name of orderOf(graph))
     needed.set(
       name,
-      [...(graph.get(name) ?? [])].reduce((all, need) => all | neededBy(need) | bitOf(need), 0n)
+      [...(graph.get(name) ?? [])].reduce((all, need) => all | needsOf(need) | bitOf(need), 0n)
     )
-  return (group, other) => (neededBy(group) & bitOf(other)) !== 0n
+  return (group, other) => (needsOf(group) & bitOf(other)) !== 0n
 }
 
 /** Returns the groups that need a named one, directly or through others. */
@@ -80,7 +80,7 @@ export const needing = (groups: ReadonlyArray<GroupNeeds>, names: ReadonlyArray<
   return closure(names, (one) => above.get(one) ?? [])
 }
 
-/** Returns the groups that a group waits for: its needs, and the needs of those that are done, because it sees the outputs of all of them. */
+/** Returns the groups that a group waits for: its needs, and the needs of a need that is done, because the group sees the outputs of all these. */
 export const waitsFor = (
   groups: ReadonlyArray<GroupNeeds>,
   done: ReadonlySet<string>
