@@ -199,7 +199,7 @@ export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure
 export const runningFailed = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<UnitFailed> => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
-  // A suspended attempt is not in flight, and its outcome is known.
+  // A suspended attempt runs nothing, so its outcome is known.
   const running = within(inFlight(scope.recorder.checkpoint().state), unit).filter((one) => one.suspended !== true)
   const units = new Set(running.map((one) => one.unit))
   const isSubStep = (one: Unit): boolean => [...ancestors(one)].some((above) => units.has(above))
