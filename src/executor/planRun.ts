@@ -121,7 +121,7 @@ const planNow =
 
 export type FoundState = Pick<Planned, 'checkpoint' | 'found'>
 
-/** A state with its plan, or why it has none. `workspaceFound`: the folder of the run exists, or it has none; if not, no evidence is collected. */
+/** A state with its plan, or why it has none. `workspaceFound`: the workspace exists, or the run has none; if false, no evidence was collected. */
 export interface PlanResult extends FoundState {
   readonly options: PlanOptions
   readonly workspaceFound: boolean
