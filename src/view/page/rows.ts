@@ -13,7 +13,7 @@ import { data, escaped } from './html.js'
 import type { Page } from './RunPage.js'
 import { describeEnd, detailsOf } from './details.js'
 
-/** The rows of a `tbody`: a browser skips the layout of one that is out of view. */
+/** The number of rows in a `tbody`: a browser skips the layout of a `tbody` that is out of view. */
 const BLOCK_ROWS = 64
 
 /** `millis`: how long the unit took so far, if that is known. */
