@@ -216,7 +216,7 @@ export const runningFailed = (scope: RunScope, unit: Unit, why: string): Readonl
 
 /** Returns changes that fail the sub-steps in flight of a unit that has ended (`failed`: a sub-step of `task`, or `task` itself), with an unknown outcome. */
 export const runningSubStepsFailed = (scope: RunScope, task: Unit, failed: Unit = task): ReadonlyArray<UnitFailed> =>
-  runningFailed(scope, task, 'its step ended before it did').filter(
+  runningFailed(scope, task, 'the code that called it ended first').filter(
     ({ unit }) => unit !== failed && isWithin(unit, failed)
   )
 
