@@ -3,7 +3,7 @@
 //   npm run build && node .ci/run-ts.js examples/nightly.ts
 //
 // Kill it anywhere and start it again: it continues between any two steps, also those of one shop. Each step writes its path
-// to nightly/log.txt as it starts. A path that is there twice was running when the process died.
+// to nightly/log.txt as it starts. A step whose path is there twice was running when the process died.
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { jsonFileStorage } from 'dogear/json-file'
 import { runOrResume, workflow } from 'dogear/promise'

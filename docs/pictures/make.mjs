@@ -14,7 +14,7 @@ const extra = process.argv[2] === undefined ? undefined : resolve(process.argv[2
 
 const dogear = (...words) => spawnSync(process.execPath, [main, ...words], { cwd: folder, encoding: 'utf8' })
 
-/** Ends with what the command printed by then, once it has printed `until` and, if it is to be killed, died. */
+/** Sends the command `signal`, `delayMillis` after it has printed `until`. Resolves at its exit, with all that it printed. */
 const started = (words, until, signal, delayMillis = 0) =>
   new Promise((done) => {
     const child = spawn(process.execPath, [main, ...words], { cwd: folder })
@@ -53,7 +53,7 @@ steps:
   - { name: announce, shell: "sleep 0.3", idempotent: false }
 `
 
-/** Killed in upload, failed in it, interrupted in it, and completed. */
+/** A run that is killed in `upload`, fails in it, is interrupted in it, and then completes. */
 const resumedRun = async () => {
   writeFileSync(join(folder, 'release.yml'), RELEASE)
   writeFileSync(join(folder, 'linted'), '')

@@ -45,7 +45,7 @@ app.get('/orders/:id', async ({ params: { id } }, reply) => {
   const view = await viewRun({ ...host, id })
   if (view === undefined) return reply.code(404).send({ id })
   const errors = view.units.flatMap(({ unit, error }) => (error === undefined ? [] : `${unit}: ${error.message}`))
-  // While a process holds the run, a POST would be refused.
+  // While a process holds the run, it counts as running: a POST cannot retry it yet.
   return { id, status: view.heldBy ? 'running' : view.status, steps: view.steps, errors }
 })
 

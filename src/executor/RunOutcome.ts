@@ -36,7 +36,7 @@ export interface Failed {
   readonly notRetried?: ReadonlyArray<Unit>
 }
 
-/** The run was stopped from outside. It can be resumed; after a cancel (`reason`) only with `reopen`. `inProgress`: its step had started. */
+/** The run was stopped from outside. It can be resumed; after a cancel (`reason`) only with `reopen`. `inProgress`: `step` had started. */
 export interface Interrupted {
   readonly _tag: 'Interrupted'
   readonly runId: string

@@ -27,8 +27,8 @@ export interface AttemptTimes {
 }
 
 /**
- * How a step ended. The changes of `Failed` are saved; those of any other end are staged, and saved by the next commit. `Restart`: the composite
- * `unit` runs again; if that needs an answer, it fails with `failureIfUnanswered`.
+ * How a step ended. Its changes are staged, and saved by the next commit; those of `Failed` are saved already, unless a task in a wave failed.
+ * `Restart`: the composite `unit` runs again; if that needs an answer, it fails with `failureIfUnanswered`.
  */
 export type StepEnd =
   | { readonly _tag: 'Done' | 'Pending' | 'Stopped' }

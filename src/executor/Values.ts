@@ -70,7 +70,7 @@ const capture = ({ captured, capturedKeys }: Values, item: Unit, one: Captured):
 const isBefore = (a: Captured, b: Captured): boolean =>
   a.stepIndex < b.stepIndex || (a.stepIndex === b.stepIndex && a.name < b.name)
 
-/** Of several values of a variable, the order of steps and names decides, not the order in which the groups of a wave ended. */
+/** Variables are in the order of steps and names, not in that in which the groups of a wave ended. */
 export const variablesFor = (
   program: Program<unknown, never>,
   { values, items }: { readonly values: Values; readonly items: Items },

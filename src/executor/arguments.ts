@@ -61,7 +61,7 @@ export const argumentProblems = (option: string, value: unknown, check: Check): 
   return [{ option, expected: isWhole ? expected : `${expected}, not ${found}` }]
 }
 
-/** Returns the problems of the options of a call, also of those that it does not have. */
+/** Returns the problems of the options of a call. An option that the call does not have is one, too. */
 export const callProblems = (
   options: unknown,
   table: Readonly<Record<string, Check>>,

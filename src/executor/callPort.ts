@@ -10,13 +10,13 @@ import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { WorkspaceError } from '../ports/Workspaces.js'
 import { notEither, notTaskEither } from '../domain/data/notTaskEither.js'
 
-/** The error code for a port that returns no TaskEither, or a TaskEither of no Either. */
+/** The error code for a port that returns no TaskEither, or one that resolves to no Either. */
 const NO_EITHER = 'NO_TASK_EITHER'
 
 type PortError =
   StorageError | ArtifactError | RequestError | AlreadyAnswered | PointerError | TreeUnreadable | WorkspaceError
 
-/** By tag: what a message about the error quotes. */
+/** The fields of each error that must be strings, because its message quotes them. */
 const TAGS: Readonly<Record<PortError['_tag'], ReadonlyArray<string>>> = {
   HeldBy: [],
   Fenced: [],

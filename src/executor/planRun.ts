@@ -68,7 +68,7 @@ export type TryPlanOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
  * `WorkspaceMissing`, `NoWorkspaces`), if the run was cancelled or moved (`RunCancelled`, `RunMoved`), if there is no plan (`PlanError`,
  * `InvalidInput`, `InputChanged`, `InvalidOptions`), or if the storage or the evidence cannot be read. It does not claim the run, and reads its
  * secrets only to redact `InvalidInput`: a resume may still fail with `HeldBy` or `SecretsMissing`. While a process owns the run, the plan is
- * that of a resume after the run has stopped.
+ * that of a resume if the process ended now.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -121,7 +121,7 @@ const planNow =
 
 export type FoundState = Pick<Planned, 'checkpoint' | 'found'>
 
-/** A state with its plan, or why it has none. `workspaceFound`: the folder of the run exists, or it has none; if not, no evidence is collected. */
+/** A state with its plan, or why it has none. `workspaceFound`: the workspace exists, or the run has none; if false, no evidence was collected. */
 export interface PlanResult extends FoundState {
   readonly options: PlanOptions
   readonly workspaceFound: boolean

@@ -34,7 +34,7 @@ export type WantedRun<Input> =
       readonly _tag: 'Resume'
       readonly input: Input | undefined
       readonly options: ResumeOptions<Input>
-      /** No user asked for this resume: it leaves a run that was stopped meanwhile. */
+      /** No user asked for this resume: it does not continue a run that was stopped meanwhile. */
       readonly isAutomatic?: true
     }
   | { readonly _tag: 'RunOrResume'; readonly input: Input | undefined; readonly options: RunOptions & WithoutInput }
@@ -92,7 +92,7 @@ export const prepareNew = async <Outputs, Input>({
   })
 }
 
-/** Prepares a stored run, unless it was cancelled meanwhile. */
+/** Prepares a stored run; or returns its outcome, if a request cancels it, or it was stopped before an automatic resume. */
 export const prepareStored = async <Outputs, Input>(
   { environment, program, runId, how, input }: CheckedCall<Outputs, Input>,
   claim: Claim,

@@ -61,7 +61,7 @@ export const run = <Outputs, Input>(
   )
 
 /**
- * Resumes a run at the right step. A completed run whose evidence exists runs nothing and returns `Completed` again.
+ * Resumes a run at the right step. A completed run whose evidence is unchanged runs nothing and returns `Completed` again.
  *
  * @category running
  */
@@ -74,7 +74,7 @@ export const resume = <Outputs, Input>(
     applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
   )
 
-/** Resumes a run that is due, unless it was paused or cancelled, or has failed, since it was looked at: its user then decides. */
+/** Resumes a run that is due. If it was paused or cancelled or has failed since the caller read it, returns that outcome: its user decides. */
 export const resumeDue = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
@@ -112,7 +112,7 @@ const perform = <Outputs, Input>(
     const use = (claim: Claim, stored: O.Option<Stored>) => runClaimed(call.right, claim, stored)
     const released = await withClaim(secured, runId, use, howToClaim(how))
     const stopped = await handleLateRequests(secured, runId)
-    // A run at rest can still be paused or cancelled. A failure stays the end of its execution.
+    // A run at rest can still be paused or cancelled. The outcome of a failed run stays `Failed`.
     const isAtRest = E.isRight(released) && (released.right._tag === 'Pending' || released.right._tag === 'Interrupted')
     const ended = isAtRest && stopped !== undefined ? E.right(stopped) : released
     const { wait = false } = how.options
@@ -132,7 +132,7 @@ const checkCall = async <Outputs, Input>(
   if (E.isLeft(inputs)) return inputs
   const { initial } = inputs.right
   const wanted = how._tag === 'Resume' ? undefined : how.options.workspace
-  // Only a new run needs an input and a workspace of its own. If it lacks the one or wants the other, the store is read first.
+  // Only a new run needs an input and its own workspace: if the input is missing or a workspace is wanted, the store shows whether the run is new.
   const stored = E.isLeft(initial) || typeof wanted === 'string' ? await load(environment, runId) : E.right(O.none)
   if (E.isLeft(stored)) return stored
   const isKnown = O.isSome(stored.right)
@@ -182,7 +182,7 @@ const executePrepared = async <Outputs, Input>(
     if (overrides.length > 0) scope.values = makeValues(scope.recorder.checkpoint())
     if (resumed && E.isRight(ready)) await removePointer(environment, runId)
     const ended = E.isLeft(ready) ? ready : await executePlan(scope, plan)
-    // A run that waits can still be paused; of a fenced one, the request is left to the new owner.
+    // The pause request of a run that waits still counts. That of a fenced run is for the new owner.
     const isPending = E.isRight(ended) && ended.right._tag === 'Pending'
     if (scope.stopReason() !== 'fenced' && !isPending) await clearPause(environment, runId)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended

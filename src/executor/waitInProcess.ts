@@ -28,7 +28,7 @@ export const waitInProcess = async <Outputs>(
     const at = timestamp(environment.clock.now())
     const { revision } = ended.right.checkpoint
     const again = await resumeWhenFree(environment, ended.right.runId, resume)
-    // The waits that have ended so far cannot continue before a later wait ends. Ignoring them avoids the same resume at once.
+    // If the resume changed nothing, the run needs another wait to end: those that are over would only cause the same resume at once.
     const isUnchanged =
       E.isRight(again) && again.right._tag === 'Pending' && again.right.checkpoint.revision === revision
     ignoredUntil = isUnchanged ? at : ''
@@ -75,7 +75,7 @@ const stoppedElsewhere = (stored: Stored): Interrupted | Failed | undefined => {
   return E.isLeft(restored) ? undefined : stoppedIn(restored.right)
 }
 
-/** A pause is this many times as long as the last read of the record. */
+/** The time between two reads of the record is at least this many times that of the last read. */
 const READ_PAUSE_FACTOR = 20
 
 /** Resumes, also after `HeldBy`: a process that records an answer holds the run for a moment. */

@@ -1,4 +1,4 @@
-/** Describes how the wait of a unit is over. */
+/** Describes how the wait of a unit has ended. */
 import { overAt } from '../domain/checkpoint/Due.js'
 import { ANSWERED, describeOver } from '../domain/explain/Explain.js'
 import type { UnitView } from '../domain/explain/UnitView.js'

@@ -115,6 +115,17 @@ describe('workspaces that throw', () => {
     refused(await mergeWorkspace('r')(environment)(), 'WorkspaceFailed')
   })
 
+  test('pruning keeps a run whose workspace cannot be looked up, and says why', async () => {
+    const process = newProcess(newWorld(), { workspaces: working })
+    ended(await process.perform(run(once(), 'r', {}, { workspace: 'directory' })), 'Completed')
+    const environment = { ...process.environment, workspaces: { ...working, find: throwing } }
+    const { left } = right(await prune({ keep: 0 })(environment)())
+    assert.deepEqual(
+      left.map(({ reason, why }) => [reason, why]),
+      [['failed', 'its workspace cannot be read: find failed in the workspaces: not connected']]
+    )
+  })
+
   test('a run that completes before workspaces throw stays Completed', async () => {
     const process = newProcess(newWorld(), { workspaces: { ...working, find: throwing } })
     const outcome = await process.perform(run(once({ onSuccess: 'delete' }), 'r', {}, { workspace: 'worktree' }))

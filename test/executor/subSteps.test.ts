@@ -827,7 +827,7 @@ describe('a task that ends while sub-steps run', () => {
     )
     assert.equal(errorOf(outcome).message, 'bad')
     assert.deepEqual(units(outcome), ['agent/good'])
-    assert.match(await planned(() => undefined), /confirm +pay +failed: its step ended before it did/)
+    assert.match(await planned(() => undefined), /confirm +pay +failed: the code that called it ended first/)
   })
 
   test.each([

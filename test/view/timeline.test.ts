@@ -191,9 +191,11 @@ describe('the timeline of a run', () => {
       ]
     )
     expect(barsOf({ ...page, now: after(61) }, 'approve')).toEqual([[1, 1, 61, 'running']])
-    expect(renderRun({ ...page, now: after(61) })).toContain('pending<td>1 min 0 s')
+    expect(renderRun({ ...page, now: after(61) })).toContain(
+      'pending<td>1 min 0 s<td aria-label="has waited 1 min 0 s"'
+    )
     // Without the present time, how long it has lasted is unknown.
-    expect(renderRun(page)).toContain('pending<td><td')
+    expect(renderRun(page)).toContain('pending<td><td aria-label="waits"')
   })
 
   test('a crash is shown as a time without a record, in which the process died and may have worked before', () => {

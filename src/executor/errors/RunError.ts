@@ -142,8 +142,8 @@ export interface RunMoved {
 }
 
 /**
- * A fork or move cannot copy the artifacts of the run: `store` is the one that failed. `code`: the tag of `cause`, `NO_STORE` without a port
- * `artifacts`, or `MISSING`. The run is unchanged.
+ * A fork or move cannot copy the artifacts of the run: `store` is the one that failed. `code`: the tag of `cause`; without a `cause`, `NO_STORE`
+ * if the environment has no `artifacts`, `MISSING`, or `Corrupt` if a copy differs. The run is unchanged.
  */
 export interface ArtifactsNotCopied {
   readonly _tag: 'ArtifactsNotCopied'

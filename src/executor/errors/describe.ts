@@ -115,7 +115,7 @@ const remedyOfEdits = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<stri
   const edits = editsToUndo(problems)
   const [first] = edits
   if (first === undefined) return []
-  // A removed or reordered step may lie before the first edit that the workflow has.
+  // A removed or reordered step may have run before the step that `fromStep` would name.
   const from = edits.every(({ edit }) => edit === 'changed' || edit === 'insertedBefore')
     ? `set fromStep: '${edits.length === 1 ? first.unit : top(first.unit)}'`
     : undefined

@@ -362,7 +362,7 @@ type LooseOptions = WaveOptions<StepContext<unknown, unknown>>
 
 type LoosePart = StepSpec<never, unknown> | StepsSpec<never, never, unknown, never>
 
-/** A body whose `steps` is not a function, or adds no steps, becomes a task, which is refused. */
+/** A body whose `steps` is not a function, or returns no program, becomes a task, which is refused. */
 const partFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramStep => {
   const { steps } = fieldsOf(spec)
   if (typeof steps !== 'function') return task(name, spec as StepSpec<never, unknown>)

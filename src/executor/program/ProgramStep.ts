@@ -144,7 +144,7 @@ export const task = <C>(
   const domainTask = W.task(nameFrom(name), options)
   const checks = checksFrom(loose, evidenceOf(loose.evidence, seen))
   const problems = taskProblems(step)
-  // An unknown option may be the misspelled one that the wait misses; `needs` is one of a group.
+  // An unknown option may be a misspelled option of the wait, which would be reported twice. `needs` is an option of a group.
   const mayBeMisspelled = problems.some((one) => 'known' in one && one.option !== 'needs')
   const isWrongWait = waiting !== undefined && E.isLeft(waiting.awaits) && !mayBeMisspelled
   // Field by field, not spread: all tasks then share one hidden class, which makes large plans fast.

@@ -25,7 +25,7 @@ import type { OutputOf, Returned, ReturnOf, Schema, Storable, Accepted } from '.
  * - `signal` fires when the attempt must stop: interrupted, timed out, fenced or suspended, or because another group of its wave failed
  *   (`onFailure: 'halt'`). Its `reason` says why.
  * - `secrets`: the values of the program's secrets, by name. No other field contains them.
- * - `workspace`: the folder of the run; `folder`: the folder of the step, its own if it has one. Both are absent if none is recorded.
+ * - `workspace`: that of the run, if it has one. `folder`: the step's own folder, or else that of the workspace; absent if there is neither.
  * - `artifacts`: the artifacts of the run, by id. `step`: runs and records a sub-step. `sleep` and `waitFor`: wait in the task's
  *   code.
  *
@@ -56,10 +56,10 @@ export interface Reuse {
 }
 
 /**
- * The artifacts of the run, for a step. The artifacts that the completing attempt has put or reused are recorded with its
- * step. A failure rejects with an `Error` that is a `StepFailure` as well. Its `code` is the `_tag` of the `ArtifactError`, `NoArtifactStore` if
- * the run has no store, `Fenced` once another process superseded this one, `AttemptOver` once the attempt has ended, `ReadOnly` in `submit` and
- * `poll` of a job, or `NotBytes` or `SecretInArtifact` for invalid data. Ids that begin with `_` are reserved.
+ * The artifacts of the run, for a step. The record of a step names the artifacts that its attempts in this process have put or reused, failed
+ * attempts included. A failure rejects with an `Error` that is a `StepFailure` as well. Its `code` is the `_tag` of the `ArtifactError`,
+ * `NoArtifactStore` if the run has no store, `Fenced` once another process superseded this one, `AttemptOver` once the attempt has ended,
+ * `ReadOnly` in `submit` and `poll` of a job, or `NotBytes` or `SecretInArtifact` for invalid data. Ids that begin with `_` are reserved.
  *
  * @category model
  */
@@ -143,7 +143,7 @@ export interface SubStepOptions<C> {
 }
 
 /**
- * The context of a running sub-step: the fields of {@link StepContext}, for its own path. `step` is for sub-steps of this one.
+ * The context of a running sub-step: some fields of {@link StepContext}, for its own path. `step` is for sub-steps of this one.
  *
  * @category model
  */
@@ -325,9 +325,9 @@ export interface SequenceOptions<Context> extends CheckOptions<Context> {
 }
 
 /**
- * The options of a wave. `concurrency`: the maximum number of groups that run at once, a whole number of at least 1, default all. `onFailure`, when a group failed: `finish`
- * lets the running groups end and starts no more; `continue` runs all groups that do not need it; `halt` stops the running ones. Default:
- * `continue` if groups need one another, else `finish`.
+ * The options of a wave. `concurrency`: the maximum number of groups that run at once, a whole number of at least 1, default all.
+ * `onFailure`, when a group failed: `finish` lets the running groups end and starts no more; `continue` runs all groups that do not need the
+ * failed one; `halt` stops the running ones. Default: `continue` if groups need one another, else `finish`.
  *
  * @category model
  */

@@ -83,7 +83,7 @@ const BESIDE_WAIT = { output: schema, capture: Opt.text, ...SUMMARY }
 
 const WAIT: Table<WaitForSpec<unknown>> = { waitFor: Opt.anything, ...BESIDE_WAIT }
 
-/** The problem of a step that has `steps`, which is not a function that adds steps. */
+/** The problem of a step whose `steps` is not a function that adds steps. */
 const NO_STEPS: OptionProblem = {
   option: 'steps',
   expected: 'a function that adds steps to its argument and returns the result'
@@ -153,7 +153,7 @@ export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
   const given = typeof step === 'object' && step !== null ? step : {}
   const checked = (table: OptionTable, required: ReadonlyArray<string> = [], misplaced: OptionTable = {}) =>
     Opt.optionProblems(given, table, { required, unlisted: { ...MISPLACED, ...misplaced } })
-  // `Program.sleep` and `Program.waitFor` take the options of the wait beside the others, and leave them undefined.
+  // `Program.sleep` and `Program.waitFor` take the options of the wait beside the others. Their keys stay in `given`, as undefined.
   if ('sleep' in given)
     return 'millis' in given ? checked({ ...OF_SLEEP, ...SUMMARY }, [], SLEEP) : checked(SLEEP, [], OF_SLEEP)
   if ('waitFor' in given)

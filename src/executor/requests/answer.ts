@@ -142,7 +142,7 @@ const deliverAnswer = async (
   return E.map((result: AnswerResult | Requested): AnswerResult => ({ ...result, unit }))(delivered)
 }
 
-/** Returns whether a requested answer is recorded. Once its unit has used it, it cannot be distinguished from another. */
+/** Returns whether a requested answer is recorded. True once its unit has completed: the record does not say whose answer the unit used. */
 const isRecorded = ({ answers, completedSteps }: Checkpoint, leftRequest: O.Option<AnswerRequest>): boolean => {
   if (O.isNone(leftRequest)) return false
   const { unit, requestedAt } = leftRequest.value

@@ -16,9 +16,9 @@ import { timestamp } from '../RunScope.js'
 import { withIntactClaim } from '../storage/stored.js'
 
 /**
- * How a cancel was delivered. `Requested`: the owner (`holder`) cancels the run after its current steps; if it dies before that, the next
- * process that claims the run does. `Cancelled`: the cancel is recorded. `AtRest`: the run was already completed or cancelled,
- * and nothing was written.
+ * How a cancel was delivered. `Requested`: the owner (`holder`) cancels the run after its current steps, unless it completes with them; if the
+ * owner dies before that, the next process that claims the run does. `Cancelled`: the cancel is recorded. `AtRest`: the run was already
+ * completed or cancelled, and nothing was written.
  *
  * @category model
  */
@@ -28,8 +28,9 @@ export type CancelResult =
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
 
 /**
- * Cancels a run, from any process. Its owner lets the current steps end, starts no other, and records the cancel; for a run without an
- * owner it is recorded at once. A cancelled run has ended: only `reopen` resumes it. The environment needs `requests`.
+ * Cancels a run, from any process. Its owner lets the current steps end, starts no other, and, unless the run has completed with them, records
+ * the cancel; for a run without an owner it is recorded at once. A cancelled run has ended: only `reopen` resumes it. The environment needs
+ * `requests`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

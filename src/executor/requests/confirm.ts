@@ -31,8 +31,8 @@ import { handleLateRequests, stillPaused } from './recordRequests.js'
 /**
  * Answers all questions that a resume would ask, from any process and without the program: about units that are not idempotent and may have
  * taken effect, and about changed evidence. Records what a resume with the same `confirm` would record before it runs anything; the next
- * resume does not ask, and a paused run stays paused. Plans the recorded definition: if the workflow was edited since, answer at the resume. The program checks an output
- * when it resumes. An output is recorded without the run's secrets, which the environment must have.
+ * resume does not ask, and a paused run stays paused. Plans the recorded definition: if the workflow was edited since, answer at the resume.
+ * The program checks an output when it resumes. An output is recorded without the run's secrets, which the environment must have.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -12,7 +12,7 @@ import type { ReadRun } from './inbox.js'
 import { readRun } from './inbox.js'
 import { handleLateRequests, MAX_ATTEMPTS } from './recordRequests.js'
 
-/** How a request is delivered: its owner finds it, or the caller acts in place of an owner. */
+/** How a request is delivered: the owner of the run finds it, or the caller acts in place of an owner. */
 interface Delivery<R extends Request, A> {
   readonly requestTo: (holder: Holder) => R
   /** Returns whether the run no longer accepts the request. */

@@ -28,9 +28,9 @@ export interface PauseOptions {
 }
 
 /**
- * How a pause was delivered. `Requested`: the request is left for the owner (`holder`), which pauses the run after its current steps
- * if its environment has the same `requests`. `Paused`: the run waited without an owner, and the pause is recorded. `AtRest`: the run has
- * no live owner and does not wait, and nothing was written.
+ * How a pause was delivered. `Requested`: the request is left for the owner (`holder`). If its environment has the same `requests`, it pauses
+ * the run after its current steps, unless the run ends with them. `Paused`: the run waited without an owner, and the pause is recorded.
+ * `AtRest`: the run has no live owner and does not wait, and nothing was written.
  *
  * @category model
  */
@@ -40,8 +40,8 @@ export type PauseResult =
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
 
 /**
- * Pauses a run, from any process. Its owner lets the current steps end, starts no other, records the pause, and releases the run; a run
- * that waits and has no owner is paused at once. The environment needs `requests`.
+ * Pauses a run, from any process. Its owner lets the current steps end, starts no other, records the pause unless the run has ended with them,
+ * and releases the run; a run that waits and has no owner is paused at once. The environment needs `requests`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

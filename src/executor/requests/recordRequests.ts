@@ -127,7 +127,7 @@ export const recordCancelIfAsked = async (
   return E.right(O.fromNullable(recorded.right))
 }
 
-/** How often a call starts over because another process claimed the run first. */
+/** How often a call starts over because another process claimed the run first, or left a new request. */
 export const MAX_ATTEMPTS = 10
 
 /**

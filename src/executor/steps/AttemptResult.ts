@@ -113,9 +113,9 @@ const unusable = (message: string): AttemptResult => ({
 })
 
 /**
- * Returns the delay before the next attempt of a failed unit; none if there is no next one. A unit that is not idempotent is retried only if
- * it is known to have done nothing. Also adds the unit to `notRetried` if it has retries left but its error is permanent. A failed check is
- * not an error of the unit.
+ * Returns the delay before the next attempt of a failed unit; none if there is no next one. Unless a user asked for another attempt, a unit that
+ * is not idempotent is retried only if it is known to have done nothing. Also adds the unit to `notRetried` if it has retries left but its error
+ * is permanent. A failed check is not an error of the unit.
  */
 export const nextDelay = (
   { environment, notRetried }: RunScope,

@@ -60,8 +60,8 @@ const NO_NEEDS: PropertyDescriptor = { value: [], enumerable: true }
 /** Computes the items. If they are invalid, the map fails permanently, with nothing applied. */
 const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepFailure, ReadonlyArray<Item>> => {
   const context = contextFor(scope, place, noAttempt(scope.stopping))
-  const { runId, unit, step, input, outputs, variables } = context
-  const source = { runId, unit, step, input, outputs, variables, ...('item' in context ? { item: context.item } : {}) }
+  const { runId, unit, input, outputs, variables } = context
+  const source = { runId, unit, input, outputs, variables, ...('item' in context ? { item: context.item } : {}) }
   const values = map.forEach(source)
   if (E.isLeft(values)) return E.left(notApplied(Failure.fromUnknown(values.left)))
   if (isPromise(values.right))
@@ -87,7 +87,7 @@ const isPromise = (given: unknown): boolean => {
 
 const notApplied = (failure: StepFailure): StepFailure => ({ ...failure, outcome: 'notApplied' })
 
-/** Items are redacted before `key` is called, so a resume sees the same. */
+/** Items are redacted before `key` is called, so `key` sees them as later steps do. */
 const itemFrom = (
   { environment: { vault } }: RunScope,
   map: ProgramMap,

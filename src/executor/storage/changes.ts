@@ -199,7 +199,7 @@ export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure
 export const runningFailed = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<UnitFailed> => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
-  // A suspended attempt is not in flight, and its outcome is known.
+  // A suspended attempt runs nothing, so its outcome is known.
   const running = within(inFlight(scope.recorder.checkpoint().state), unit).filter((one) => one.suspended !== true)
   const units = new Set(running.map((one) => one.unit))
   const isSubStep = (one: Unit): boolean => [...ancestors(one)].some((above) => units.has(above))
@@ -216,7 +216,7 @@ export const runningFailed = (scope: RunScope, unit: Unit, why: string): Readonl
 
 /** Returns changes that fail the sub-steps in flight of a unit that has ended (`failed`: a sub-step of `task`, or `task` itself), with an unknown outcome. */
 export const runningSubStepsFailed = (scope: RunScope, task: Unit, failed: Unit = task): ReadonlyArray<UnitFailed> =>
-  runningFailed(scope, task, 'its step ended before it did').filter(
+  runningFailed(scope, task, 'the code that called it ended first').filter(
     ({ unit }) => unit !== failed && isWithin(unit, failed)
   )
 

@@ -32,7 +32,7 @@ export interface Pruned extends Removed {
   readonly neverStarted: ReadonlyArray<NeverStarted>
 }
 
-/** A run without a checkpoint. `why`: why what was left of it could not be removed. */
+/** A run without a checkpoint. `why`: the reason, if what was left of it could not be removed. */
 export interface NeverStarted {
   readonly runId: string
   readonly why?: string
@@ -76,7 +76,7 @@ const policyProblems = (policy: RetentionPolicy): ReadonlyArray<OptionProblem> =
   return policy.keep === undefined && policy.olderThanMillis === undefined ? [NO_LIMIT] : []
 }
 
-/** Names an option of `prune`, which takes those of the policy in the promise form. */
+/** `keep`, not `policy.keep`: in the promise form it is an option of `prune`. */
 const NO_LIMIT = { option: 'keep', expected: 'a number ≥ 0, unless olderThanMillis is set' }
 
 /** A limit that is no number, such as `null`, would keep nothing. */
@@ -114,8 +114,8 @@ const retained = (run: RunSummary): RetainedRun & { readonly run: RunSummary } =
 })
 
 /**
- * Removes runs, several at a time, each as a whole or not at all. A run that was resumed meanwhile stays, and so does a damaged one. An
- * interrupt of the environment ends the removal once the removals in progress have ended.
+ * Removes runs, several at a time. A run stays if it was resumed meanwhile, is damaged, or has its own workspace. An interrupt of the
+ * environment ends the removal once the removals in progress have ended.
  *
  * @category running
  */
@@ -216,7 +216,7 @@ const assess = async (environment: Environment, run: RunSummary): Promise<E.Eith
   if (view.found._tag === 'Recovered')
     return E.left({ reason: 'damaged', why: `its newest state is damaged: ${view.found.lost}` })
   const kept = await whyKept(environment, view.checkpoint)
-  return kept === undefined ? E.right(view.checkpoint) : E.left({ reason: 'hasWorkspace', why: kept })
+  return kept === undefined ? E.right(view.checkpoint) : E.left(kept)
 }
 
 const resumedMeanwhile = { reason: 'resumed', why: RESUMED_MEANWHILE } as const

@@ -163,7 +163,7 @@ const listingError = (listed: ReadonlyArray<Listed>, { after = '' }: ListOptions
 /** Each load may need the memory of a whole checkpoint. */
 const LOADS_AT_ONCE = 8
 
-/** The newest state is read as saved. */
+/** The newest state was read as it was saved. */
 export const EXACT: Found = { _tag: 'Exact' }
 
 const listedRun = async (

@@ -79,7 +79,7 @@ export const afterEnd = (unit: Unit, name: string): StepFailure =>
 export const ambiguous = (name: string): StepFailure =>
   wrong(
     'SubStepAmbiguous',
-    `another sub-step runs, so a second one named "${name}" can't be numbered; give each its own name`,
+    `another sub-step or wait is open, so a second one named "${name}" can't be numbered; give each its own name`,
     'SUB_STEP_AMBIGUOUS'
   )
 
@@ -115,7 +115,7 @@ export const taskInDoubt = (unit: Unit, because: Unit): StepFailure =>
     IN_DOUBT
   )
 
-/** The recorded failure of such a sub-step. */
+/** The recorded failure of a sub-step that needs an answer. */
 export const subStepInDoubt = (unit: Unit, because: Unit): StepFailure =>
   Failure.permanent(
     StepError.make(

@@ -232,8 +232,8 @@ const mayHaveStarted = ({ root }: Level, { unit }: SubStepCall): boolean => {
 }
 
 /**
- * Runs a sub-step and records its end. A stopped one has no record, so the repeated attempt of its task runs it again. If it is not idempotent and
- * may have taken effect, the resume asks first.
+ * Runs a sub-step and records its end, unless it is stopped: then the repeated attempt of its task runs it again. If it is not idempotent and may
+ * have taken effect, the resume asks first.
  */
 const runSubStep = async (level: Level, call: SubStepCall): Promise<CallEnd> => {
   const { scope, own } = level.root

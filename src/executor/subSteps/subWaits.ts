@@ -141,7 +141,7 @@ const whileSaving = async <A>(level: Level, unit: Unit, saving: Promise<A>): Pro
   return saved
 }
 
-/** Resolves when the wait may be over, or the attempt stops. If the task does nothing else, its attempt is suspended first. */
+/** Resolves when the wait may be over, or the attempt stops. If the task does nothing else meanwhile, its attempt is suspended. */
 const untilAwake = async (level: Level, suspend: Suspend, unit: Unit): Promise<void> => {
   const { recorder, environment, requests } = level.root.scope
   const { clock } = environment

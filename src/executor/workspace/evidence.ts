@@ -26,7 +26,7 @@ export interface CompletedUnits {
 /**
  * Checks the evidence of all completed units of a run and returns what is missing or changed, for the `evidence` option of the
  * planner. A commit that HEAD no longer contains counts as changed; one that the repository no longer has counts as missing.
- * `resume` does this itself; call it to show the same plan beforehand.
+ * `resume` and `planRun` do this themselves; call it before `planResume`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -95,7 +95,7 @@ type Scan = Promise<E.Either<TreeUnreadable, void>>
 
 const SCANNED: E.Either<TreeUnreadable, void> = E.right(undefined)
 
-/** Collects the evidence that is missing or changed in the working tree, with one query for all commits and one per path. */
+/** Collects the evidence that is missing or changed in the working tree: all commits together, and each path once. */
 const scanTree = async (
   tree: WorkingTree,
   evidence: ReadonlyArray<Evidence>,
@@ -146,7 +146,7 @@ const scanCommits = async (
   return SCANNED
 }
 
-/** Adds the recorded evidence at one path or id (oldest first) that differs, but not that of units before the last one whose evidence matches. */
+/** Adds the evidence recorded at one path or id (oldest first) that differs from `is`, if no later record matches. */
 const addDiff = (
   recorded: ReadonlyArray<Evidence & Content>,
   is: (Evidence & Content) | undefined,

@@ -14,7 +14,7 @@ import { ARTIFACTS, callPort, load, readFailed, STORE, writeFailed } from '../ca
 import type { Executor } from '../ExecutorCall.js'
 import { inEnvironment } from '../arguments.js'
 import type { Program } from '../program/Program.js'
-import { describeArtifact, describeStorage } from '../errors/portErrors.js'
+import { describeArtifact, describeStorage, describeWorkspace } from '../errors/portErrors.js'
 import { report } from '../RunScope.js'
 import type { RunSummary } from '../storage/runs.js'
 import { callWorkspaces } from './workspace.js'
@@ -47,7 +47,7 @@ export const disposeOfRun =
     if (how === 'keep' || status(checkpoint, false) !== 'completed') return E.right(undefined)
     const { runId } = checkpoint
     const kept = await whyKept(environment, checkpoint)
-    const archived = kept === undefined ? await archive(how, environment, checkpoint) : E.left(kept)
+    const archived = kept === undefined ? await archive(how, environment, checkpoint) : E.left(kept.why)
     const removed = E.isLeft(archived) ? archived : await removeEnded(environment, checkpoint)
     if (E.isLeft(removed)) report(environment, { _tag: 'RunNotRemoved', runId, why: removed.left })
     else {
@@ -80,16 +80,18 @@ export const RESUMED_MEANWHILE = 'another process resumed it meanwhile'
 /** Returns whether a removal failed because the run has an owner or has changed. */
 export const isInUse = ({ _tag }: StorageError | ArtifactError): boolean => _tag === 'HeldBy' || _tag === 'RunChanged'
 
-/** Returns why a run is not removed, if its own workspace exists: without its state, that could be neither merged nor cleaned. */
+/** Returns why a run is not removed, if its own workspace may exist: without its state, that could be neither merged nor cleaned. */
 export const whyKept = async (
   { workspaces }: Environment,
   { runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>
-): Promise<string | undefined> => {
+): Promise<{ readonly reason: 'hasWorkspace' | 'failed'; readonly why: string } | undefined> => {
   if (!isOwn(workspace) || workspaces === undefined) return undefined
   const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
-  if (E.isRight(found) && !found.right.there) return undefined
+  if (E.isLeft(found))
+    return { reason: 'failed', why: `its workspace cannot be read: ${describeWorkspace(found.left)}` }
+  if (!found.right.there) return undefined
   const remedy = workspace.kind === 'worktree' ? 'Merge it, or clean it' : 'Clean it'
-  return `its workspace is still there: ${workspace.path}. ${remedy}`
+  return { reason: 'hasWorkspace', why: `its workspace is still there: ${workspace.path}. ${remedy}` }
 }
 
 /** What a caller checked of a run before it removes it. */

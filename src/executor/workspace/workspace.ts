@@ -83,7 +83,7 @@ export const workspaceMissing = (checkpoint: Checkpoint): RunError & { readonly 
 export const workingTreeOf = ({ tree, workspaces }: Environment, workspace: Workspace | undefined): WorkingTree =>
   isOwn(workspace) && workspaces !== undefined ? workspaces.tree(workspace.path) : tree
 
-/** Stages the overrides of a plan. If the plan needs a new workspace, saves the run, which names it, and creates it. */
+/** Stages the overrides of a plan. If the plan needs a new workspace, saves the run, whose checkpoint names the workspace, and creates that. */
 export const makeReady = async (
   { environment, recorder, stopReason }: RunScope,
   plan: ResumePlan,
@@ -139,7 +139,7 @@ export const cleanWorkspace = (runId: string): Executor<RemovedWorkspace> =>
   )
 
 /**
- * Merges the worktree of a run into the branch that it was made from, and removes it. `None` if the run has no worktree.
+ * Merges the worktree of a run into the branch that it was made from, then removes the worktree. `None` if the run has no worktree.
  * A run that a live process holds is refused with `HeldBy`.
  *
  * @category running

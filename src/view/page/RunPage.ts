@@ -9,7 +9,7 @@ import type { Found, Holder } from '../../ports/CheckpointStorage.js'
 /**
  * What a page shows: the fields of `RunView`, of `dogear` or `dogear/promise`, and optionally more.
  *
- * - `changes`: the recorded changes by revision, as `runChanges` returns them. Without them a unit has one bar.
+ * - `changes`: the recorded changes by revision, as `runChanges` returns them. Without them, a completed unit has one bar: its last attempt.
  * - `artifacts`: the stored artifacts of the run.
  * - `plan`: what a resume would do; `problems`: why there is no plan.
  * - `next`: what to do next, as sentences with commands to copy.

@@ -13,7 +13,7 @@ import { data, escaped } from './html.js'
 import type { Page } from './RunPage.js'
 import { describeEnd, detailsOf } from './details.js'
 
-/** The rows of a `tbody`: a browser skips the layout of one that is out of view. */
+/** The number of rows in a `tbody`: a browser skips the layout of a `tbody` that is out of view. */
 const BLOCK_ROWS = 64
 
 /** `millis`: how long the unit took so far, if that is known. */
@@ -118,7 +118,10 @@ const rowOf = (page: Page, { view, level, bars, millis }: Row, index: number, ax
   const count = parts === undefined ? '' : ` <small>${grouped(parts.completed)}/${grouped(parts.total)}</small>`
   const name = `${escaped(nameOf(unit))}${kindOf(view)}`
   const id = status === 'failed' ? ` id=u${index}` : ''
-  const label = parts !== undefined || bars.length === 0 ? '' : ` aria-label="${bars.map(labelOf).join('; ')}"`
+  const label =
+    parts !== undefined || bars.length === 0
+      ? ''
+      : ` aria-label="${bars.map((bar) => labelOf(bar, page.now)).join('; ')}"`
   return (
     `<tr class=${nameOf(unit).length > LONG_NAME ? `"${STATES[status]} l"` : STATES[status]} aria-level=${level}${id}${hasParts ? ' aria-expanded=true' : ''}>` +
     `<th scope=row>${hasParts ? `<b></b><span>${name}</span>` : name}<td>${state}${count}` +
@@ -140,10 +143,13 @@ const stateOf = (page: Page, view: UnitView): string => {
 const graphicOf = ({ parts }: UnitView, bars: ReadonlyArray<Bar>, axis: Axis): string =>
   `<svg aria-hidden=true>${bars.map((bar) => shapeOf(bar, axis, parts !== undefined)).join('')}</svg>`
 
-const labelOf = (bar: Bar): string => {
+const labelOf = (bar: Bar, now: string | undefined): string => {
+  const isTimeKnown = bar.end !== 'cut' && (bar.end !== 'running' || now !== undefined)
+  const time = duration(bar.to - bar.from)
+  if (bar.isWait && bar.end === 'running') return isTimeKnown ? `has waited ${time}` : 'waits'
   const what = bar.isWait ? 'wait' : `attempt ${bar.attempt}`
-  const time = bar.end === 'cut' ? '' : ` after ${duration(bar.to - bar.from)}`
-  return `${what} ${bar.isWait && bar.end === 'running' ? 'lasts' : describeEnd(bar.end)}${time}${bar.isRewound ? ', run again since' : ''}`
+  const after = isTimeKnown ? ` after ${time}` : ''
+  return `${what} ${describeEnd(bar.end)}${after}${bar.isRewound ? ', run again since' : ''}`
 }
 
 const shapeOf = (bar: Bar, { place }: Axis, isSpan: boolean): string => {

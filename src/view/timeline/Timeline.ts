@@ -320,7 +320,7 @@ const addFromCheckpoint = (building: Building, { completedSteps, state, pending,
       begin(building, { unit: one.unit, attempt: 1, from: Date.parse(since(one)), isWait: true })
 }
 
-/** Ends the bars that are still open: at the end of the axis if the run is live; else their process died without a record. */
+/** Ends the open bars at the end of the axis. Attempts of a run that is not live end at its last record: their process died. */
 const endOpenBars = (building: Building, isLive: boolean, to: number): void => {
   const { open, waits } = building
   for (const bar of waits.values()) bar.to = Math.max(to, bar.from)
