@@ -53,12 +53,15 @@ export interface PostgresOptions extends PostgresDatabaseOptions {
 }
 
 /**
- * A store that keeps a connection of its own.
+ * A store that proves to other processes that this one lives.
  *
  * @category model
  */
 export interface PostgresStorage extends CheckpointStorage {
-  /** Ends the store's own connection, so that others find this process dead. The pool stays open. */
+  /**
+   * Ends the connection or the lease that proves that this process lives, so that others find it dead. Stores with the same pool and options
+   * share that. The pool stays open.
+   */
   readonly close: () => Promise<void>
 }
 
