@@ -36,7 +36,7 @@ const rows = table(read('docs/file-format.md'), '2.4 States and changes').rows.f
     from: one,
     change: codes(change ?? '')[0] as Tag,
     keeps: codes(change ?? '')[1] === 'evidence',
-    ofGroup: codes(change ?? '')[1] === 'group',
+    ofPart: codes(change ?? '')[1] === 'part',
     to: codes(to ?? '')[0] ?? one
   }))
 )
@@ -48,7 +48,14 @@ const map = WorkflowIdentity.of({
   name: 'two',
   steps: [Workflow.task('a'), Workflow.mapOf('b', Workflow.task('b'))]
 })
-const wave = WorkflowIdentity.of({ name: 'two', steps: [Workflow.wave('a', [Workflow.group(Workflow.task('g'))])] })
+const composites = WorkflowIdentity.of({
+  name: 'two',
+  steps: [Workflow.wave('a', [Workflow.group(Workflow.task('g'))]), Workflow.mapOf('b', Workflow.task('b'))]
+})
+const waits = WorkflowIdentity.of({
+  name: 'two',
+  steps: ['a', 'b'].map((name) => Workflow.task(name, { wait: 'Timer' }))
+})
 
 const started = (workflow: WorkflowIdentity): Checkpoint =>
   Checkpoint.start({ _tag: 'Started', at, runId: 'two-1', workflow, input: {} })
@@ -66,10 +73,12 @@ const b = { at, unit: 'b' }
 const g = { at, unit: 'a/g' }
 const error = { name: 'Error', message: 'no' }
 const failed = { attempt: 1, startedAt: at, error, outcome: 'unknown' } as const
+const TIMER = { _tag: 'Timer', wakeAt: at } as const
+const NAP: AnyChange = { _tag: 'WaitStarted', at, unit: 'a/nap', wait: TIMER }
 const done = { captured: [], attempts: 1, startedAt: at, durationMillis: 0, evidence: [] }
 
 /** A change of each kind, about the step of a run in this state, or about the next one. */
-const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {}): AnyChange => {
+const changeOf = (tag: Tag, from: string, { keeps = false, ofPart = false } = {}): AnyChange => {
   const next = from === 'Completed' ? b : a
   switch (tag) {
     case 'Started':
@@ -85,15 +94,15 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
     case 'AttemptFailed':
       return { _tag: tag, ...a, ...failed, delayBeforeNextMillis: 5 }
     case 'UnitCompleted':
-      return { _tag: tag, ...(ofGroup ? g : a), ...done }
+      return { _tag: tag, ...(ofPart ? g : next), ...done }
     case 'UnitFailed':
-      return { _tag: tag, ...(ofGroup ? g : a), retryable: false, last: failed }
+      return { _tag: tag, ...(ofPart ? g : next), retryable: false, last: failed }
     case 'JobSubmitted':
       return { _tag: tag, ...a, attempt: 1, job: 'j1' }
     case 'JobEnded':
       return { _tag: tag, ...a, error, outcome: 'unknown', retryable: false }
     case 'WaitStarted':
-      return { _tag: tag, at, unit: 'a/nap', wait: { _tag: 'Timer', wakeAt: at } }
+      return { _tag: tag, ...next, wait: TIMER }
     case 'Answered':
       return { _tag: tag, at, unit: `${next.unit}/approve`, value: true, by: 'ada' }
     case 'Suspended':
@@ -103,7 +112,7 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
     case 'Rewound':
       return { _tag: tag, at, units: ['a'], why: 'Forced' }
     case 'Assumed':
-      return { _tag: tag, ...a, captured: [] }
+      return { _tag: tag, ...next, captured: [] }
     case 'Confirmed':
       return keeps ? { _tag: tag, ...a, evidence: [] } : { _tag: tag, ...a }
     case 'Recovered':
@@ -115,9 +124,9 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
   }
 }
 
-/** A run in this state. `groups`: the change to test is about groups. */
-const runIn = (state: string, groups: boolean, workflow = groups ? wave : tasks): Checkpoint => {
-  const { unit } = groups ? g : a
+/** A run in this state. `parts`: the change to test is about a part. */
+const runIn = (state: string, parts: boolean, workflow = parts ? composites : tasks): Checkpoint => {
+  const { unit } = parts ? g : a
   const running = replayed(started(workflow), [
     { _tag: 'AttemptStarted', at, attempts: [{ unit, attempt: 1 }], submissions: [{ unit, key: 'k1' }] }
   ])
@@ -131,6 +140,28 @@ const runIn = (state: string, groups: boolean, workflow = groups ? wave : tasks)
     default:
       return running
   }
+}
+
+/** A run in this state whose steps are waits: none is pending. */
+const waitingIn = (state: string): Checkpoint => {
+  const wait = changeOf('WaitStarted', 'BeforeStep')
+  const ends: Partial<Record<string, readonly AnyChange[]>> = {
+    Completed: [wait, changeOf('UnitCompleted', 'BeforeStep')],
+    Failed: [wait, changeOf('UnitFailed', 'BeforeStep')],
+    Interrupted: [changeOf('Interrupted', 'BeforeStep')]
+  }
+  return replayed(started(waits), ends[state] ?? [])
+}
+
+/** A run in this state whose next composite has only recorded parts, or no items. */
+const closingIn = (state: string): Checkpoint => {
+  const ends: Partial<Record<string, readonly AnyChange[]>> = {
+    Completed: [changeOf('UnitCompleted', 'BeforeStep'), changeOf('Expanded', 'BeforeStep')],
+    Failed: [changeOf('UnitFailed', 'BeforeStep')],
+    Interrupted: [changeOf('Interrupted', 'BeforeStep')]
+  }
+  const recorded = changeOf('UnitCompleted', 'BeforeStep', { ofPart: true })
+  return replayed(runIn('BeforeStep', true), [recorded, ...(ends[state] ?? [])])
 }
 
 describe('the states of a run in docs/file-format.md', () => {
@@ -166,16 +197,23 @@ describe('the states of a run in docs/file-format.md', () => {
 
   test.each(rows.filter(({ from, keeps }) => from !== '' && !keeps))(
     'a run in the state $from is in the state $to after $change',
-    ({ from, change, to, ofGroup }) => {
-      const found = change === 'Expanded' ? runIn(from, false, map) : runIn(from, ofGroup)
+    ({ from, change, to, ofPart }) => {
+      const isEnd = !ofPart && (change === 'UnitCompleted' || change === 'UnitFailed')
+      const founds: Partial<Record<Tag, () => Checkpoint>> = {
+        Expanded: () => runIn(from, false, map),
+        WaitStarted: () => waitingIn(from),
+        ...(isEnd && from !== 'BeforeStep' ? { [change]: () => closingIn(from) } : {})
+      }
+      const found = founds[change]?.() ?? runIn(from, ofPart)
       // A run records the end of a job only after its submission.
       const submitted = [changeOf('JobSubmitted', from), changeOf(from as Tag, from)]
       // No attempt may have seen the old input.
-      const fresh = change === 'InputReplaced' && from === 'BeforeStep' ? started(tasks) : found
-      const waiting = change === 'Suspended' ? replayed(fresh, [changeOf('WaitStarted', from)]) : fresh
+      const isUnseen = change === 'InputReplaced' && from !== 'Completed'
+      const fresh = isUnseen ? waitingIn(from) : found
+      const waiting = change === 'Suspended' ? replayed(fresh, [NAP]) : fresh
       const before = change === 'JobEnded' ? replayed(runIn('BeforeStep', false), submitted) : waiting
       expect(before.state._tag).toBe(from)
-      const after = Transition.apply(before, changeOf(change, from, { ofGroup }))
+      const after = Transition.apply(before, changeOf(change, from, { ofPart }))
       expect(E.isRight(after) ? after.right.state._tag : after.left).toBe(to)
     }
   )

@@ -6,13 +6,13 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as ArtifactId from '../../domain/data/ArtifactId.js'
 import { sha256 } from '../../domain/data/Digest.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
-import type { Corrupt, TooLarge, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
+import type { Corrupt, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
 import type { FileSystem } from './files/FileSystem.js'
 import type { FileError } from './files/Fault.js'
 import { parsed } from '../../domain/data/Json.js'
 import { amount, fieldsOf } from '../../domain/data/Options.js'
 import { insecure, reading, writing } from './files/Fault.js'
-import { areFolders, namesIn, readBetween, readWhole, replaceWhole, tidy, withFile } from './files/Files.js'
+import { areFolders, namesIn, readBetween, readWhole, replaceWhole, tidy, tooLarge, withFile } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import { refusalOf } from './files/Refusal.js'
 import { ensureIn } from './files/Folders.js'
@@ -117,13 +117,14 @@ const artifactsIn = (root: string, options: FileArtifactsOptions): ArtifactStore
 
 const put = async (place: Place, id: string, bytes: Buffer): Result<ArtifactInfo> => {
   const { fs, maxBytes, layout } = place
-  if (bytes.length > maxBytes) return E.left(tooLarge(place, id, bytes.length))
+  const path = Layout.artifact(layout, id)
+  if (bytes.length > maxBytes) return E.left(tooLarge(layout.runId, path, bytes.length, maxBytes))
   const info = { id, size: bytes.length, sha256: sha256(bytes) }
   const made = await ensureIn(fs, layout, Layout.artifacts(layout))
   if (E.isLeft(made)) return made
   const unfinished = Layout.unfinishedArtifact(layout, Layout.newToken())
   const content = Buffer.concat([headOf(info), bytes])
-  return E.map(() => info)(await replaceWhole(fs, Layout.artifact(layout, id), unfinished, content))
+  return E.map(() => info)(await replaceWhole(fs, path, unfinished, content))
 }
 
 const syncNames = ({ fs, layout }: Place): Promise<E.Either<FileError, void>> =>
@@ -238,13 +239,4 @@ const corrupt = ({ layout: { runId } }: Place, where: string, why: string): Corr
   runId,
   where,
   why
-})
-
-const tooLarge = ({ layout, maxBytes }: Place, id: string, bytes: number): TooLarge => ({
-  _tag: 'TooLarge',
-  runId: layout.runId,
-  where: Layout.artifact(layout, id),
-  bytes,
-  limitBytes: maxBytes,
-  biggest: []
 })

@@ -36,7 +36,7 @@ export interface LargeCheckpoint {
   readonly biggest: ReadonlyArray<{ readonly path: string; readonly bytes: number }>
 }
 
-/** What one source says about the owner of a claim; `undefined`: the source cannot tell. */
+/** What one source shows about the owner of a claim; `undefined`: undecided. */
 export type Verdict = 'alive' | 'dead' | undefined
 
 /** One observation of a heartbeat: `beat` changes with each touch, `sinceMillis` (monotonic) is when that beat was first seen, `hasChanged` if an earlier observation saw another beat. */

@@ -14,7 +14,7 @@ import type { FileSystem, FileSystemOption } from './files/FileSystem.js'
 import type { AlreadyAnswered, PointerError, RequestError, Requests } from '../../ports/Requests.js'
 import type { FileError } from './files/Fault.js'
 import { beforeWriting, quietly, writing } from './files/Fault.js'
-import { areFolders, isFolder, namesIn, readWhole, replaceWhole, tidy, writeNew } from './files/Files.js'
+import { areFolders, isFolder, namesIn, readWhole, replaceWhole, tidy, tooLarge, writeNew } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import type { Refusal } from './files/Refusal.js'
 import { refusalOf } from './files/Refusal.js'
@@ -109,15 +109,7 @@ const leave = async (
   const name = Layout.requestName(request)
   const bytes = Buffer.from(`${JSON.stringify(encode(request))}\n`)
   const limitBytes = limitOf(name)
-  if (bytes.length > limitBytes)
-    return E.left({
-      _tag: 'TooLarge',
-      runId,
-      where: Layout.request(layout, name),
-      bytes: bytes.length,
-      limitBytes,
-      biggest: []
-    })
+  if (bytes.length > limitBytes) return E.left(tooLarge(runId, Layout.request(layout, name), bytes.length, limitBytes))
   const unfinished = Layout.unfinishedRequest(layout, Layout.newToken())
   const written = await writeNew(fs, unfinished, bytes)
   const how = request._tag === 'Answer' ? 'link' : 'rename'

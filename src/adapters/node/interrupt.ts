@@ -64,7 +64,7 @@ export const neverInterrupted: Interrupt = {
  */
 export const interruptFrom = (signal: AbortSignal): Interrupt => ({ signal, reason: () => 'aborted' })
 
-/** Within this time after the first signal the same one, and after a SIGHUP any, does not count as a second request. */
+/** Within this time after the first signal, the same signal is no second request, and after a SIGHUP no signal is. */
 const REPEATED_MILLIS = 500
 
 /** The signals that a terminal, a service manager or a user sends to end a program. */

@@ -51,7 +51,6 @@ export interface ClaimKeeper {
   readonly announce: (runId: string, token: string) => void
   /** Keeps a claim that was granted. */
   readonly keep: (holding: Holding) => Promise<void>
-  /** Forgets a claim. */
   readonly forget: (token: string) => void
   /** Ends a claim that does not stand any more. */
   readonly lose: (holding: Holding, reason: StorageError) => void

@@ -260,7 +260,7 @@ export interface Place {
   readonly runId?: string
 }
 
-/** Adds the run of the call to an error that concerns every run, as that of a schema that is too new. */
+/** Adds the run of the call to an error that concerns every run, such as tables of a newer version. */
 const withRunId = <Refused extends StorageError>({ runId }: Place, error: Refused): Refused =>
   runId === undefined ? error : { ...error, runId }
 

@@ -8,11 +8,11 @@ import { clientOf, rowsOf } from './Driver.js'
 import type { Failure } from './Failure.js'
 import { failureOf, refusal } from './Failure.js'
 
-/** This process proves that it lives by a key, which is in the row of each claim. It may have several keys, one after the other. */
+/** Proves that this process lives, by a key in the row of each of its claims. The key may change, and is then written into these rows. */
 export interface Liveness {
   /** Returns a key with which others find this process alive. */
   readonly key: () => Promise<E.Either<Failure, string>>
-  /** The key; undefined if there is none, or if this process knows that it is no longer valid. */
+  /** The key; undefined if there is none, or if this process knows that the key is no longer valid. */
   readonly current: () => string | undefined
   /** Renews or checks the proof. After a transient failure the process may need a new key; any other failure ends all claims. */
   readonly beat: () => Promise<E.Either<Failure, void>>

@@ -15,7 +15,7 @@ const COLUMNS = `v.revision::text AS revision, v.epoch::text AS epoch, v.kind, v
 
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-export const rowOf = (row: Fields): Row => ({
+const rowOf = (row: Fields): Row => ({
   revision: Number(row['revision']),
   epoch: Number(row['epoch']),
   kind: String(row['kind']),
@@ -154,7 +154,7 @@ export const list = (
   { after = '', limit }: ListOptions
 ): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> => {
   const { database } = keeper
-  // No id has a NUL, which PostgreSQL refuses: all that follow the string follow what stands before it.
+  // PostgreSQL refuses a NUL, and no id has one: the same ids follow `after` and its part before a NUL.
   const [start = ''] = after.split('\0')
   const text = `SELECT r.id, r.format, r.head::text AS head, r.summary, ${holderColumns(database)} FROM ${database.table('runs')} r
       WHERE r.head >= 0 AND r.id > $1 ORDER BY r.id LIMIT $2::bigint`

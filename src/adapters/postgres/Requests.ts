@@ -140,7 +140,8 @@ const pointerIn = (database: Database): Pick<Requests, 'point' | 'pointer' | 'un
   const table = database.table('pointer')
   const where = database.where('pointer')
   const change = async (text: string, ...values: ReadonlyArray<unknown>): Result<PointerError, void> => {
-    const rows = await writeRows(database, { table: 'pointer', operation: 'INSERT pointer' }, text, ...values)
+    const place = { table: 'pointer', operation: `${text.split(' ')[0]} pointer` }
+    const rows = await writeRows(database, place, text, ...values)
     return E.isRight(rows) ? E.right(undefined) : E.left(asPointerError(where, rows.left))
   }
   return {

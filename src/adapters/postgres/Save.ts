@@ -16,7 +16,7 @@ export interface SaveOptions extends Limits {
   readonly statementOf: StatementOf
 }
 
-/** How often a save also reads whether the run has requests, which takes a tenth of its time. */
+/** How often a save also reads whether the run has requests: reading that takes a tenth of the time of a save. */
 const INBOX_MILLIS = 50
 
 /** Saves revisions, after earlier saves of the claim. After a failed save the claim cannot save, unless the save was refused for its revisions. */

@@ -4,7 +4,7 @@ import type { Row, Save } from '../sql/Rows.js'
 import type { Database } from './Database.js'
 import type { PostgresStatement } from './Driver.js'
 
-/** `claimValues`: `$1` to `$7`. `readsInbox`: whether the result has, as `has_requests`, whether the run has requests. */
+/** `claimValues`: `$1` to `$7`. `readsInbox`: the result then has `has_requests`, true if the run has requests. */
 export interface StatementOptions {
   readonly claimValues: ReadonlyArray<unknown>
   readonly readsInbox: boolean

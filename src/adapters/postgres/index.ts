@@ -39,8 +39,8 @@ export { postgresMigrations } from './Migrations.js'
  * - `leaseMillis`: how long a lease lasts. Default 30 s.
  * - `checkIntervalMillis`: how often a process checks whether its claims still stand. Default 1 s.
  * - `keep`: how many whole checkpoints of a run are kept, with all revisions after the oldest of them. Default 10.
- * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB), and the bytes of changes after which another whole
- *   checkpoint is stored (`baseBytes`, default 1 MiB).
+ * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB). The first save of a claim writes a whole
+ *   checkpoint, a later one only once the changes since the last one exceed both `baseBytes` (default 1 MiB) and the size of that one.
  *
  * @category model
  */
@@ -53,12 +53,15 @@ export interface PostgresOptions extends PostgresDatabaseOptions {
 }
 
 /**
- * A store that keeps a connection of its own.
+ * A store that proves to other processes that this one lives.
  *
  * @category model
  */
 export interface PostgresStorage extends CheckpointStorage {
-  /** Ends the store's own connection, so that others find this process dead. The pool stays open. */
+  /**
+   * Ends the connection or the lease that proves that this process lives, so that others find it dead. Stores with the same pool and options
+   * share that. The pool stays open.
+   */
   readonly close: () => Promise<void>
 }
 
@@ -125,8 +128,8 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
 }
 
 /**
- * The inboxes of the runs of a {@link postgresStorage} on the same pool and schema. Within `checkIntervalMillis`, and with a save at
- * most every 50 ms, a process learns whether a run that it holds has requests.
+ * The inboxes of the runs of a {@link postgresStorage} on the same pool and schema. A process reads every `checkIntervalMillis` whether
+ * the runs that it holds have requests. A save reads that of its run, at most once in 50 ms.
  *
  * @category constructors
  */

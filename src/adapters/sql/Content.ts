@@ -133,7 +133,7 @@ const corrupt = ({ runId, where }: RunRow, damage: ReadonlyArray<string>): Corru
   why: damage.join('; ')
 })
 
-/** Decodes the summary column; none if it is damaged. The caller of the listing then loads the run. */
+/** Decodes the summary column; none if it is damaged or of another revision than `head`. The caller of the listing then loads the run. */
 export const summaryOf = (column: string | null, head: number, heldBy: O.Option<Holder>): O.Option<KeptSummary> => {
   const summary = Summary.decode(parsed(column ?? '') ?? null)
   return O.isSome(summary) && summary.value.revision === head ? O.some({ ...summary.value, heldBy }) : O.none

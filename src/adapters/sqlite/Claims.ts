@@ -1,4 +1,4 @@
-/** Claims, saves, releases and removes runs. Every check of a claim is in the statement that writes. */
+/** Claims, saves, releases and removes runs. Each call checks the claim in the transaction that writes. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'

@@ -22,10 +22,10 @@ import type { Migration } from './Schema.js'
 import { sqliteMigrations } from './Schema.js'
 
 /** The settings of `PRAGMA synchronous`, by their numbers. */
-export const SYNCHRONOUS = ['OFF', 'NORMAL', 'FULL', 'EXTRA'] as const
+const SYNCHRONOUS = ['OFF', 'NORMAL', 'FULL', 'EXTRA'] as const
 
 /**
- * What all parts of a SQLite store share.
+ * The options that all parts of a SQLite store share.
  *
  * - `synchronous`: the weakest allowed setting of `PRAGMA synchronous`. Default `FULL`. With `NORMAL` a power cut may undo
  *   acknowledged saves, with `OFF` it may destroy the database.

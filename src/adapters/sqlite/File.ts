@@ -9,10 +9,10 @@ interface Identity {
   readonly ino: bigint
 }
 
-/** The file of each connection when it was first seen, because no driver tells which file it has open. Shared by the stores of a connection. */
+/** The file of each connection when it was first seen, because no driver reveals which file it has open. Shared by the stores of a connection. */
 const identities = new WeakMap<SqliteDatabase, Identity>()
 
-/** A write-ahead log. No other connection deletes it while one is open. */
+/** A write-ahead log. While a connection is open, no other one deletes the log. */
 interface Log {
   readonly identity: Identity
   /** Reads the journal mode of the connection; fails once it was closed, even if it is opened again. */

@@ -57,7 +57,7 @@ export const newToken = (): string => randomBytes(16).toString('hex')
 /** The owner that a claim records. */
 export interface Membership {
   readonly owner: string
-  /** Ends the claim. The lock ends with the last claim, and its file is deleted unless the database may still name it. */
+  /** Ends the claim. The lock ends with the last claim, and its file is deleted unless a run may still name this owner. */
   readonly leave: (isReleased: boolean) => void
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { failureOf } from '../../../src/adapters/postgres/Failure.js'
 import type { PostgresPool, PostgresStatement } from '../../../src/adapters/postgres/index.js'
-import { postgresStorage } from '../../../src/adapters/postgres/index.js'
+import { postgresRequests, postgresStorage } from '../../../src/adapters/postgres/index.js'
 import { describeStorage } from '../../../src/executor/errors/portErrors.js'
 import { left, OWNER } from '../../../src/testing/conformance/fixtures.js'
 
@@ -32,4 +32,17 @@ test('a claim that always loses the race against another one fails with the advi
   const refused = await left(storage.claim('a', OWNER), 'WriteFailed')
   assert.match(describeStorage(refused), /55P03: the row of the run changes all the time; try again\. /)
   await storage.close()
+})
+
+test('a pause pointer that cannot be removed fails with the name of the statement', async () => {
+  const pool: PostgresPool = {
+    query: ({ text }: PostgresStatement) =>
+      text.startsWith('DELETE')
+        ? Promise.reject(Object.assign(new Error('no space'), { code: '53100', severity: 'ERROR' }))
+        : Promise.resolve({ rows: ANSWERS.flatMap(([statement, row]) => (statement.test(text) ? [row] : [])) }),
+    on: () => undefined,
+    options: {}
+  }
+  const refused = await left(postgresRequests(pool, { retryMillis: 0 }).unpoint('a'), 'WriteFailed')
+  assert.equal(refused.operation, 'DELETE pointer')
 })

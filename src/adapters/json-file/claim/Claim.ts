@@ -30,11 +30,7 @@ export interface Granted {
   readonly content: Content | undefined
 }
 
-/**
- * `removal`: the options of the removal, if the claim only serves to remove the run. Such a claim reads no content, unless the options name a
- * revision that is not in the highest journal. It acknowledges no save, so it does not make the name of its journal durable. It checks and renames in
- * the same synchronous code, so it has no heartbeat.
- */
+/** `removal`: the options of the removal, if the claim only serves to remove the run (§9). */
 export interface ClaimSettings extends ClaimOptions {
   readonly removal?: RemoveOptions
 }

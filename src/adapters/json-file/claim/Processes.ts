@@ -28,7 +28,7 @@ export interface ProcessIdentity {
 export interface Processes {
   /** This process, as a claim record names it. Throws the system's error if resources are short (`EMFILE`). */
   readonly self: () => ProcessIdentity
-  /** Returns whether another thread than the current one lives; `undefined` if the system cannot tell. */
+  /** Returns whether another thread than the current one lives; `undefined` if that is uncertain. */
   readonly isAlive: (other: ProcessIdentity) => boolean | undefined
 }
 

@@ -44,7 +44,7 @@ export interface FileSystem {
   readonly fsyncFolder: (path: string) => Promise<void>
   /** The stats of a path, without following a link; `undefined` if it does not exist. */
   readonly lstatSync: (path: string) => FileStats | undefined
-  /** How other users can change a folder; `undefined` if none can or the system cannot tell. */
+  /** How other users can change a folder; `undefined` if none can, or if that cannot be read. */
   readonly exposureSync: (path: string) => Exposure | undefined
   /** Opens a file or folder for reading, or a file for writing; `create` makes a new file (mode 0600, `EEXIST` if it exists). */
   readonly open: (path: string, how: 'read' | 'write' | 'create') => Promise<number>

@@ -68,7 +68,7 @@ export const readWhole = (
       : readBetween(fs, path, fd, 0, size)
   )
 
-const tooLarge = (runId: string, where: string, bytes: number, limitBytes: number): TooLarge => ({
+export const tooLarge = (runId: string, where: string, bytes: number, limitBytes: number): TooLarge => ({
   _tag: 'TooLarge',
   runId,
   where,

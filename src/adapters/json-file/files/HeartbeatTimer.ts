@@ -31,7 +31,7 @@ export const keep = async (
     seen = await stat(path)
   }
 
-  /** Compares the times too, because the stat after the last touch may have failed. */
+  /** The second comparison is for a touch after which the stat failed. */
   const isOurs = ({ mtime, mtimeMs }: Stats): boolean => mtimeMs === seen.mtimeMs || mtime.getTime() === touchedAt
 
   /** Touches the folder unless another process changed it. A touch that fails may be retried until the heartbeat is stale. */

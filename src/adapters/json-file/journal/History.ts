@@ -55,7 +55,7 @@ export const loadRevision = async (
 
 const endOf = ({ base, changes }: Segment): number => base.revision + changes.length
 
-/** For the revision of a base, which contains the result of its change: takes the segment below it, to which the change can be added, if that reaches up to it. */
+/** A base contains the result of its own change. So that its revision shows that change, takes the segment below and adds the change, if no revision is missing between them. */
 const withOwnChange = (segment: Segment, before: Segment | undefined, revision: number): Segment =>
   before !== undefined && revision === segment.base.revision && endOf(before) === revision
     ? { base: before.base, changes: [...before.changes, ...segment.changes.slice(0, 1)] }

@@ -57,7 +57,7 @@ export interface Journal {
   readonly claim: ClaimRecord | undefined
   /** The checksum in line 1, which is unique because each claim has a token. */
   readonly sum: string
-  /** `undefined` if the claim found a damaged newest state, or ended before it could record what it found. */
+  /** `undefined` after a recovery, a compaction or a claim for a removal, if the claim ended before it recorded this, or if line 1 is damaged. */
   readonly found: FoundRecord | undefined
   readonly base: Base | undefined
   /** `changes[i]` led to `base.revision + i`; empty without a base. */

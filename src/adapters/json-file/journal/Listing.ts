@@ -41,7 +41,7 @@ const listedRun = async (context: Context, runId: string): Promise<Listed> => {
   return (await isAbandoned(context, layout)) ? { runId, isAbandoned: true } : { runId }
 }
 
-/** True if a run's folder has only old files of claims, and the run has no owner. False for a folder that a user made, and if a claim may be in progress. */
+/** True if a run's folder has only old files of claims, and the run has no owner. False if there is any other file, or a claim may be in progress. */
 const isAbandoned = async (context: Context, layout: Layout.Layout): Promise<boolean> => {
   const { fs } = context
   try {

@@ -49,7 +49,7 @@ const pruneIn = async (
   }
 }
 
-/** Gives a damaged journal another name; the caller deletes the old one, under which, with the next number pruned, its owner would believe that it still holds the run. */
+/** Links a damaged journal to another name. The caller deletes the old name: an owner that wakes, and finds its file there and no next number, would keep saving. */
 const keepDamaged = async ({ fs }: Context, layout: Layout.Layout, number: number, token: string): Promise<boolean> => {
   try {
     await fs.link(Layout.journal(layout, number), Layout.prunedDamaged(layout, number, token))

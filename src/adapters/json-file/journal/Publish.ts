@@ -17,7 +17,7 @@ export interface Unpublished {
   readonly fd: number
 }
 
-/** A journal of this process. `place`: the open file's path, if the system can tell it; `position`: where the next line starts; `allocated`: the file's length. */
+/** A journal of this process. `place`: the open file's path, if `/proc` shows it; `position`: where the next line starts; `allocated`: the file's length. */
 export interface Published {
   readonly number: number
   readonly path: string

@@ -217,7 +217,7 @@ const isOutgrown = (holding: Holding): boolean => {
   )
 }
 
-/** True if the checkpoint may exceed its limit by now, so that only a new base can tell. */
+/** True if the checkpoint may exceed its limit by now, so that only a new base shows whether it does. */
 const mayExceedLimit = ({ baseBytes, changeBytes, context }: Holding): boolean =>
   baseBytes + changeBytes > context.settings.checkpointBytes
 

@@ -156,7 +156,7 @@ export const gitFolderOf = async (root: string): Promise<string | undefined> => 
   return folder !== undefined && (await isFolder(folder)) ? folder : undefined
 }
 
-/** A worktree whose only entry is its `.git` file: git was killed before the checkout. */
+/** Returns whether a worktree holds at most its `.git` file, as when git was killed before the checkout. */
 export const isShell = async (root: string): Promise<boolean> => {
   const names = await trying(root, 'readdir', () => readdir(root))
   return E.isRight(names) && names.right.every((name) => name === '.git')
