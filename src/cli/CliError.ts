@@ -23,7 +23,7 @@ import { describeAll } from './workflow/Problem.js'
 import { holderText, shortened } from './report/text.js'
 import { orList, didYouMean } from '../domain/data/Suggestion.js'
 
-/** What the command itself refuses, in lines; `completed`: the newest run, if all are completed. Or an error of a run, whose lines depend on it. */
+/** A refusal of the command itself, with its lines, or an error of a run. `completed`: the newest completed run, if no run is unfinished. */
 export type CliError =
   | Refused<
       | 'Usage'
@@ -55,7 +55,7 @@ interface Refused<Tag extends string> {
   readonly hints: ReadonlyArray<Hint>
 }
 
-/** What a printed command needs to know of a run; one that a program started has no `path`. */
+/** What a printed command needs to know of a run. The workflow of a program has no `path`. */
 export interface StoredRun {
   readonly runId: string
   readonly workflow: { readonly path?: string }
@@ -91,7 +91,7 @@ export const invalidWorkflow = (file: string, problems: ReadonlyArray<Problem>):
   problems
 })
 
-/** A word of a flag that takes only some. `unknown`: what is wrong with another one. */
+/** Checks the value of a flag that takes only `words`. `unknown`: what the error calls any other value. */
 export const wordAmong = <W extends string>(
   flag: string,
   unknown: string,

@@ -58,7 +58,7 @@ export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): 
 export const ofStop = (received: O.Option<StopSignal>): ExitCode =>
   ofSignal(O.getOrElse((): StopSignal => 'SIGINT')(received))
 
-/** What the state of a run forbids is refused. */
+/** Any other error is a refusal: the state of the run forbids the command. */
 export const ofError = (error: CliError): ExitCode =>
   error._tag === 'Stopped'
     ? ofSignal(error.signal)

@@ -115,7 +115,6 @@ const withStore = async (
 /** An action takes the context, the operands in order, and the flags. */
 type Action = (context: Context, ...words: ReadonlyArray<unknown>) => Result | Promise<Result>
 
-/** Actions load when a command runs; only that of `dogear conformance` is separate. */
 const actionOf = async (name: Table.Command['name']): Promise<Action> => {
   if (name === 'conformance') return (await import('./commands/conformance.js')).conformanceCommand as Action
   return (await import('./actions.js'))[name] as Action

@@ -1,11 +1,10 @@
-/** Prints the table of commands as help. */
+/** Formats the table of commands as help. */
 import type { Command, Word } from './commands/commandTable.js'
 import { COMMANDS, HELP, HOME, plain, STORE, VERSION } from './commands/commandTable.js'
 import { folded } from './terminal/Style.js'
 
 type Row = readonly [term: string, text: string]
 
-/** `width`: of the terminal. */
 export const helpOf = (command: Command | undefined, width: number): string => {
   const [usage, about, sections, end] = command === undefined ? OF_DOGEAR : partsOf(command)
   const shown = sections.filter(([, rows]) => rows.length > 0)

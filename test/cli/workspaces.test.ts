@@ -364,7 +364,9 @@ describe('clean', () => {
     const refused = await dogear(['clean', 'live', '-y'])
     expect(refused.code).toBe(4)
     expect(refused.stderr).toContain('Run live is already in progress')
-    expect((await dogear(['clean', '--all'])).stdout).toContain('Nothing to clean')
+    expect((await dogear(['clean', '--all'])).stdout).toContain(
+      'Nothing to clean: no run without an owner has a workspace in'
+    )
     place.write('.dogear/workspaces/live/go', '')
     expect((await running.ended).code).toBe(0)
     expect((await dogear(['clean', 'nobody', '-y'])).code).toBe(3)

@@ -101,7 +101,7 @@ export type Place = Pick<Context, 'store'>
 
 export type Typed = Pick<Context, 'store' | 'words'>
 
-/** What a command returns, or another value, unless it is refused. */
+/** The exit code of a command, or another value; left: its error. */
 export type Result<A = ExitCode> = E.Either<CliError, A>
 
 /** Returns an absolute path. */
@@ -245,7 +245,7 @@ export const printDone = (
 export const dogearCommand = ({ store }: Place, words: ReadonlyArray<string>): string =>
   commandOf(['dogear', ...words, ...store.words])
 
-/** Quotes for a shell in the same folder. */
+/** The typed command with `more` flags, for a shell in the same folder. */
 export const sameCommand = ({ words, store }: Typed, more: ReadonlyArray<string> = []): string => {
   const end = words.indexOf('--')
   const typed = end === -1 ? words : words.slice(0, end)

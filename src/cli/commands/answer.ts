@@ -41,7 +41,7 @@ export const answerCommand = async (
   const waits = E.isLeft(view) ? undefined : isWait(view.right.checkpoint, unit)
   const given: Result<Answers | Value | undefined> =
     word === undefined ? valueOf(context, id, unit, flags) : answersOf(context, id, unit, word, flags, waits)
-  // A wrong unit explains a wrong answer, so that is reported first.
+  // A wrong unit explains a wrong answer, so the unit is reported first.
   const isUsable = E.isRight(given) && given.right !== undefined
   if (E.isRight(view) && !isUsable && isUnknown(view.right.checkpoint, unit))
     return E.left(unknown(context, view.right.checkpoint, unit))
@@ -74,7 +74,7 @@ export const answerCommand = async (
   return printDone(context, { run_id: runId, unit, requested: true }, line)
 }
 
-/** The refusal of every answer, if the unit takes none. An owner may have changed that meanwhile. */
+/** Why the unit takes no answer at all. Undefined for a run with an owner, which may have changed its state meanwhile. */
 const refusalOf = async (context: Context, view: RunView, unit: string): Promise<CliError | undefined> => {
   const { runId, checkpoint, heldBy } = view
   if (O.isSome(heldBy) || (isWait(checkpoint, unit) && !has(checkpoint.completedSteps, unit))) return undefined
@@ -184,7 +184,7 @@ const valueOf = (
     : wrongUse(`--value: ${json.left}`, STRUCTURED.test(value) ? [] : [ofString(context, id, unit, value)])
 }
 
-/** A word that is JSON (`true`, `3`) may be meant as such. */
+/** An unknown answer that is JSON (`true`, `3`) may be meant as a value. */
 const ofWord = (context: Context, id: string, unit: string, word: string): Hint =>
   E.isRight(parsed(word))
     ? hintTo(context, 'To answer with this JSON value:', ['answer', id, unit, '--value', word])

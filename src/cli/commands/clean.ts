@@ -30,7 +30,7 @@ export const cleanCommand = withPrompt(async (context: PromptContext, id: string
   if (E.isLeft(views)) return views
   const candidates = await withFolders(context, views.right)
   if (E.isLeft(candidates)) return candidates
-  if (candidates.right.length === 0) return printNothing(context, id)
+  if (candidates.right.length === 0) return printNothing(context, id, flags)
   for (const candidate of candidates.right)
     for (const line of await candidateLines(context, candidate)) context.screen.line(line)
   const agreed = await mayDelete(context, candidates.right, flags)
@@ -75,8 +75,9 @@ const withFolders = async (
   return E.right(found)
 }
 
-const printNothing = (context: Context, id: string | undefined): Result => {
-  const which = id === undefined ? 'no completed run has a' : 'this run has no'
+const printNothing = (context: Context, id: string | undefined, { all }: Flags): Result => {
+  const noRun = all === true ? 'no run without an owner' : 'no completed run'
+  const which = id === undefined ? `${noRun} has a` : 'this run has no'
   return printDone(context, [], `Nothing to clean: ${which} workspace in ${context.home}`)
 }
 

@@ -8,7 +8,7 @@ export interface Word {
   readonly repeats?: true
 }
 
-/** `endsProcess`: a module of the user may keep the process alive. */
+/** `endsProcess`: the command ends its process, which a module of the user may keep alive. */
 export interface Command {
   readonly name: keyof typeof Actions | 'conformance'
   readonly alias?: string
@@ -112,7 +112,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'resume',
     args: [ANY_RUN],
     summary: 'resume a run',
-    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one; exits with 0 if all runs are completed, and with 3 if there is no run.',
+    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one. If there is none to resume, exits with 0 if no run is unfinished and one is completed, else with 3.',
     flags: [
       ...PLANNING,
       { syntax: '--plan <hash>', text: 'resume only if the plan is still the one that "dogear plan" showed' },
@@ -140,7 +140,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'poll',
     args: [ANY_RUN],
     summary: 'poll the jobs that a run waits for',
-    text: 'Polls the [jobs](#jobs) that a run waits for, and records their results; without an id, of the only run that waits for a job. Submits and runs nothing. Exits with 75 while a job is unfinished, with 1 if one failed, and with 0 if none is pending any more.',
+    text: 'Polls the [jobs](#jobs) that a run waits for, and records their results; without an id, of the only run that waits for a job. Submits no job and runs no step. Exits with 75 while a job is unfinished, with 1 if one failed, and with 0 if none is pending any more.',
     flags: [JSON_FLAG],
     example: 'dogear poll 3f2a81c0'
   },
@@ -185,7 +185,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'fork',
     args: [RUN],
     summary: 'make a new run from the records of another one',
-    text: 'Makes a [new run with the records of another one](#a-fork) and does not run it: a resume starts it at the step. The other run stays as it is. Exits with 4 if the run has a workspace of its own.',
+    text: 'Makes a [new run with the records of another one](#a-fork) and does not run it: a resume starts it at the step of --from-step. The other run stays as it is. Exits with 4 if that run has a workspace of its own.',
     flags: [
       { syntax: '--from-step <step>', text: 'the step where the new run starts; all earlier ones count as done' },
       { syntax: '--id <id>', text: 'the id of the new run (default: a UUID)' },
@@ -235,7 +235,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'watch',
     args: [RUN],
     summary: 'follow a run until it ends, pauses or waits',
-    text: '[Follows a run](#watching-a-run), also of another process, until no process works on it. Ctrl+C ends the watch and leaves the run alone. Exits with 0 if the run completed, 1 if it failed or was interrupted, 4 if it was cancelled, and 75 if it waits or is paused.',
+    text: '[Follows a run](#watching-a-run), also of another process, until no process works on it. Ctrl+C ends the watch and leaves the run alone. Exits with 0 if the run completed, 1 if it failed or was interrupted, 4 if it was cancelled or moved, and 75 if it waits or is paused.',
     flags: [JSON_FLAG],
     example: 'dogear watch 3f2a81c0'
   },
@@ -245,7 +245,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     summary: 'delete the workspaces of runs, never their state',
     text: 'Deletes the [workspace](workspaces.md#cleaning-up) of a run; without an id, those of all completed runs. Never deletes state, nor anything of a run that a live process holds. Reports what a resume would miss, and asks first.',
     flags: [
-      { syntax: '--all', text: 'also delete workspaces of unfinished runs, which cannot be resumed after that' },
+      { syntax: '--all', text: 'also delete workspaces of unfinished runs, whose files a resume then misses' },
       YES,
       JSON_FLAG
     ],
@@ -282,7 +282,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'move',
     args: [RUN],
     summary: 'move a run to another store',
-    text: 'Moves a run with its artifacts [to another store](#moving-a-run). If it breaks off, repeat it. Exits with 4 if a process holds the run, or the store has a run with this id.',
+    text: 'Moves a run with its artifacts [to another store](#moving-a-run). If it breaks off, repeat it. Exits with 4 if a process holds the run, or the other store has a run with this id.',
     flags: [{ syntax: '--to <store>', text: 'the other store, as for --store' }, JSON_FLAG],
     example: 'dogear move 3f2a81c0 --to sqlite:state.db'
   },
@@ -307,7 +307,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     flags: [
       {
         syntax: '--export <name>',
-        text: 'the export that is the spec, or a function that returns it; a module with several specs runs each by name (default: spec)'
+        text: 'the export that is the spec, or a function that returns it; if a module has several specs, run each by its name (default: spec)'
       },
       {
         syntax: '--level <level>',

@@ -129,7 +129,7 @@ const replace = (target: string, page: string): void => {
   const unfinished = `${dirname(target)}/.dogear-${process.pid}.tmp`
   try {
     writeFileSync(unfinished, page, { mode })
-    // The process's mask may have removed some.
+    // The umask of the process may have removed permissions.
     if (mode !== undefined) chmodSync(unfinished, mode)
     renameSync(unfinished, target)
   } finally {
@@ -150,7 +150,7 @@ const notWritten = (path: string, cause: unknown): CliError => {
   return refused('NotWritten', [`Cannot write ${path}: ${text}; ${remedy}`])
 }
 
-/** What only the path of a page can be. */
+/** Error codes that mean something else for the path of a page than for a store. */
 const OF_PATHS: Readonly<Record<string, Meaning>> = {
   ENOENT: { text: 'the folder does not exist', remedy: 'create it' },
   ENOTDIR: { text: 'a part of its path is no folder' }

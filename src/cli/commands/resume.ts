@@ -40,21 +40,25 @@ export const resumeCommand = withPrompt(async (context: PromptContext, id: strin
   }
   // A completed run needs its file only if something is to run again.
   if (view.right.status !== 'completed' || workflow.left._tag !== 'Usage' || wordsOf(flags).length > 0) return workflow
-  return printDone(context, view.right, flags)
+  return printCompleted(context, view.right, flags)
 })
 
 type AllDone = CliError & { readonly _tag: 'NothingToResume'; readonly completed: string }
 
-/** All runs are completed, and no flag runs one again. */
+/** No run is unfinished, one is completed, and no flag runs one again. */
 const isAllDone = (error: CliError, flags: Flags): error is AllDone =>
   error._tag === 'NothingToResume' && error.completed !== undefined && wordsOf(flags).length === 0
 
 const nothingLeft = async (context: PromptContext, newest: string, flags: Flags): Promise<Result> => {
   const view = await viewOf(context, newest)
-  return E.isLeft(view) ? view : printDone(context, view.right, flags)
+  return E.isLeft(view) ? view : printCompleted(context, view.right, flags)
 }
 
-const printDone = async (context: PromptContext, { runId, checkpoint }: RunView, flags: Flags): Promise<Result> => {
+const printCompleted = async (
+  context: PromptContext,
+  { runId, checkpoint }: RunView,
+  flags: Flags
+): Promise<Result> => {
   const { screen, json } = context
   screen.line(`Run ${runId} is completed`)
   const settled = await settleWorkspace(context, checkpoint, flags, false)

@@ -179,7 +179,7 @@ const startUnless = async (
   await printRunning(context, runs.right, given)
   const earlier = nearest ?? (resumes ? mine[0] : undefined)
   if (earlier === undefined) return fresh
-  if (resumes) return taken(await viewOf(context, earlier.runId))
+  if (resumes) return chosen(await viewOf(context, earlier.runId))
   if (asks && nearest !== undefined) return offered(context, nearest, workflow.file, 'start a new run', fresh)
   context.screen.line(
     `An earlier run of ${workflow.file.name} is unfinished (${positionOf(earlier)}). To resume it instead:`
@@ -219,11 +219,11 @@ const chooseRepeated = async (
   id: string | undefined,
   how: Flags
 ): Promise<Result<Choice>> => {
-  if (id !== undefined) return taken(await findRun(context, id), how)
+  if (id !== undefined) return chosen(await findRun(context, id), how)
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
   const newest = (await firstLike(context, runs.right, given)) ?? runs.right[0]
-  if (newest !== undefined) return taken(await viewOf(context, newest.runId), how)
+  if (newest !== undefined) return chosen(await viewOf(context, newest.runId), how)
   const { file, shown } = workflow
   const hints = [...ofNoRun(context), hintTo(context, 'Start one:', ['run', shown])]
   return E.left(refused('NoRunOfWorkflow', [`There is no run of workflow ${file.name} to resume`], hints))
@@ -243,7 +243,7 @@ const isOf = ({ workflow }: RunSummary, { file }: Loaded): boolean =>
 
 const nearness = ({ workflow }: RunSummary, { path }: Loaded): number => (workflow.path === path ? 1 : 0)
 
-const taken = (view: Result<RunView>, how: Flags = {}): Result<Choice> =>
+const chosen = (view: Result<RunView>, how: Flags = {}): Result<Choice> =>
   E.isLeft(view) ? view : E.right({ view: view.right, how })
 
 const offered = async (
@@ -255,5 +255,5 @@ const offered = async (
 ): Promise<Result<Choice>> => {
   const how = await offer(context, view, file, otherwise)
   if (E.isLeft(how)) return how
-  return how.right === undefined ? declined : taken(E.right(view), how.right)
+  return how.right === undefined ? declined : chosen(E.right(view), how.right)
 }

@@ -81,7 +81,7 @@ const warnOfRecovered = (context: Context, { runs }: Runs): void => {
 
 const HEADINGS = ['RUN-ID', 'NAME', 'STATUS', 'STARTED', 'STEPS']
 
-/** The last column, if a listed run waits. */
+/** What a run waits for, in the last column. */
 const waitsText = ({ waits }: RunSummary, now: string): string => {
   if (waits === undefined) return ''
   const { kinds, wakeAt } = waits

@@ -35,7 +35,7 @@ interface Readable {
   readonly gaps: ReadonlyArray<Gap>
 }
 
-/** Without an id, completed runs and those of a live process get no prediction. */
+/** Without an id, runs with a final status or a live owner get no prediction. */
 export const verifyCommand = async (context: Context, id: string | undefined): Promise<Result> => {
   const runs = id === undefined ? await readRuns(context) : await oneRun(context, id)
   if (E.isLeft(runs)) return runs

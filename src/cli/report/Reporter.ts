@@ -12,8 +12,8 @@ import * as LiveRun from './LiveRun.js'
 import { summaryOf } from './summary.js'
 
 /**
- * An observer of a run that also takes the output of its steps. `finish` flushes both and removes the live rows; `summary`: the time and
- * the counts of a run that did not complete; `printed`: the failed units whose errors are printed already.
+ * An observer of a run that also takes the output of its steps. `finish` prints delayed failures and unfinished lines, and removes the live
+ * rows; `summary`: the time and the counts of a run that did not complete; `printed`: the failed units whose errors are printed already.
  */
 export interface Reporter {
   readonly report: (event: Event) => void

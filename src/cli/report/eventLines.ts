@@ -204,7 +204,7 @@ const runAgain = ({ screen: { style } }: LiveRun, units: ReadonlyArray<Run>): Li
   return ['Completed before, running again:', ...firstLines(lines, 'more')].map(style.yellow)
 }
 
-/** The maximum number of listed units of one kind. */
+/** How many units of one kind are listed, if more than one is left out. */
 const MAX_LISTED = 10
 
 const firstLines = (lines: Lines, more: string): Lines =>

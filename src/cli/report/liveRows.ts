@@ -11,7 +11,7 @@ import * as Waves from './waves.js'
 /** The maximum number of units that the live lines name. */
 const MAX_ACTIVE = 8
 
-/** One line for what runs alone; a line for each of several groups. */
+/** One line for a unit that runs alone; a line for each of several. */
 export const liveRows = ({ active, waves, now, screen, steps, done }: LiveRun): Status => {
   const progress = progressText(steps, done.size)
   const time = now()

@@ -33,7 +33,7 @@ export const VARIABLE_BYTES = 131_072
 /** The time between SIGTERM and SIGKILL. */
 const GRACE_MILLIS = 5_000
 
-/** A failure is permanent unless the task has retries; a command that did not start had no effect. */
+/** A command that fails is a permanent failure unless the task has retries; one that did not start had no effect. */
 export const commandStep =
   (settings: CommandSettings, task: TaskEntry, action: CommandAction) =>
   (context: StepContext<unknown, unknown>): TaskEither<StepFailure, string | undefined> =>
@@ -71,7 +71,7 @@ export const runCommand =
 
 type Utf8Check = (chunk: Uint8Array, isLast: boolean) => boolean
 
-/** Returns whether all bytes of a stream so far are UTF-8. Keeps only those of an unfinished character. */
+/** Returns whether all bytes of a stream so far are UTF-8. Keeps only the bytes of an unfinished character. */
 const utf8Check = (): Utf8Check => {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let isValid = true

@@ -68,7 +68,7 @@ const countsIn = (stdout: string): { readonly done?: number; readonly total?: nu
   return found === null ? {} : { done: Number(found[1]), total: Number(found[2]) }
 }
 
-/** Exit codes mean the same as those of `poll`; a temporary failure is repeated by the next poll. */
+/** Exit codes mean the same as those of `poll`; after a temporary failure, the next poll collects again. */
 const notCollected = ({ error, outcome }: StepFailure): StepFailure => {
   const isEnd = error.name === 'ExitError' ? ENDS.has(error.code) : outcome !== 'notApplied'
   if (isEnd) return Failure.permanent(error, outcome)

@@ -82,7 +82,7 @@ const withoutOptions = <Port extends object>(port: Port): Port =>
     Object.entries(port as Readonly<Record<string, unknown>>).map(([name, given]) => [name, reworded(given)])
   ) as Port
 
-/** A port has tasks, functions that return them, and plain ones. */
+/** A port has tasks, functions that return tasks, and plain functions. */
 const reworded = (given: unknown): unknown =>
   typeof given !== 'function'
     ? given
@@ -107,7 +107,7 @@ const sqlite = async (
   if (mayCreate && !existsSync(dirname(location.path)))
     return E.left(notOpened(location.path, missing('its folder does not exist; create it, or check the path')))
   try {
-    // Private like the files of a folder, also for its WAL: SQLite would create it for everybody to read.
+    // Private like the files of a folder: SQLite would let everybody read the file, and gives its WAL the same permissions.
     if (mayCreate && !existsSync(location.path)) closeSync(openSync(location.path, 'a', 0o600))
     const { close, ...ports } = connect(location.path, driver)
     return E.right({ ...ports, close: () => Promise.resolve(close()) })

@@ -9,7 +9,7 @@ export const watch = (process: NodeJS.Process, exitCode: number): void => {
   const { stdout, stderr } = process
   const broken = new Map<NodeJS.WriteStream, NodeJS.ErrnoException>()
   for (const stream of [stdout, stderr]) {
-    // Later writes fail for the first error.
+    // The first error is the cause of the later ones.
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (!broken.has(stream)) broken.set(stream, error)
     })

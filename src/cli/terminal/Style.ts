@@ -32,7 +32,7 @@ export const none: Style = {
   yellow: plain
 }
 
-export const ansi: Style = {
+const ansi: Style = {
   ...none,
   bold: wrapped(1, 22),
   dim: wrapped(2, 22),

@@ -31,7 +31,7 @@ export interface JobAction {
   readonly collect?: CommandAction
 }
 
-/** `artifacts` are recorded with their content, `commits` by hash, `files` by existence. */
+/** `artifacts` are recorded by a digest of their content, `commits` by hash, `files` by existence. */
 export interface ChecksEntry {
   readonly artifacts: ReadonlyArray<Argument>
   readonly commits: ReadonlyArray<Argument>
@@ -125,7 +125,7 @@ export const MAX_STEPS = 10_000
 
 export const numberedName = (index: number): string => `step-${index + 1}`
 
-/** The definition that a task's fingerprint covers, besides `name`, `idempotent` and `capture`. */
+/** What the fingerprint of a task covers besides `idempotent` and `capture`. */
 export const definitionOf = ({ action, version, fresh, checks }: TaskEntry): Json => ({
   ...actionJson(action),
   ...defined({ version, workspace: fresh && 'fresh', checks: checks && checksJson(checks) })

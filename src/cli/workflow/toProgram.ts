@@ -84,7 +84,7 @@ const stepFrom = (runner: Runner, entry: StepEntry, index?: number): ProgramStep
 
 const NO_ACTION: CommandAction = { _tag: 'Shell', script: ':' }
 
-/** Checks run in place of a task's command, so those of a composite get a task. */
+/** A runner runs commands of tasks only, so the checks of a composite run as those of a task. */
 const compositeOptions = (runner: Runner, entry: CompositeEntry): SequenceOptions<Context> => ({
   summary: entry.summary,
   ...checksFrom(runner, { ...entry, _tag: 'Task', action: NO_ACTION, idempotent: true })

@@ -33,7 +33,7 @@ export const agreeToPlan = async (
   planResult: CommandPlan
 ): Promise<Result<ResumeOptions>> => {
   const planned = usablePlan(context, planResult)
-  // There is a plan, but its workspace is missing: refused before the consent to a recovery. Problems of a plan are refused after it.
+  // A missing workspace is refused before the consent to a recovery, the problems of a plan after that consent.
   if (E.isLeft(planned) && E.isRight(planResult.plan)) return planned
   const flags = E.isLeft(planned) ? planResult.flags : withoutIdleAnswers(context, planResult, planned.right)
   const proposal = { ...planResult, flags }
@@ -70,7 +70,7 @@ const agreeToRecovery = async (
   const questions = E.isLeft(planned) ? [] : planned.right.questions
   const refused = notDone({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined }, [
     hintTo(context, 'To see what a resume would do:', ['plan', runId, ...wordsOf(flags)]),
-    // The same `--yes` agrees to both.
+    // `--yes` agrees to the recovery and to these repetitions.
     ...(E.isLeft(planned) ? [] : repeatWarnings(program, planned.right, flags).map((text) => ({ text }))),
     ...(questions.length === 0
       ? ofDamage(context, checkpoint, withYes.flags)
@@ -98,7 +98,7 @@ const agreeToForce = async (context: PromptContext, proposal: CommandPlan, plann
   const overwrites = E.isLeft(found) ? [] : found.right
   const [first, ...more] = overwrites
   if (first !== undefined && !context.interactive) {
-    // A resume without force needs the consent only for a recovered state.
+    // A resume that forces nothing needs `--yes` only for a recovered state.
     const { yes, ...others } = flags
     const unforced = state._tag === 'Exact' ? others : flags
     const hints = forcedAnswers(context, checkpoint, unforced, defined({ yes }), overwrites)

@@ -77,7 +77,7 @@ export const programFor = (
   return { program: toProgram(file, path, runnerIn({ ...context, ...reporter, subprocess, folder })), reporter }
 }
 
-/** What the events of an execution said. `isKept`: the state of a completed run was not removed, because its workspace was in use. */
+/** What the events of an execution said. `isKept`: the state of a completed run was not removed, for example because of its workspace. */
 interface Seen {
   saved: boolean
   worked: boolean
@@ -252,7 +252,7 @@ const announceSignals = (
   const { signal: stop } = signals.interrupt
   const before = new Map<NodeJS.Signals, number>()
   const onSignal = (signal: NodeJS.Signals): void => {
-    // At a second signal, `abortOnSignals` has removed its listeners. A SIGHUP never is one, even if the end of the run removed them.
+    // At a second signal, `abortOnSignals` has removed its listeners. A SIGHUP is never a second one.
     if (signal === 'SIGHUP' || process.listenerCount(signal) > (before.get(signal) ?? 0)) return
     reporter.finish()
     const names = firstNames(reporter.inFlight(), 10)

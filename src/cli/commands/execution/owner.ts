@@ -26,7 +26,7 @@ export interface Claimable {
   readonly takeOver: boolean
 }
 
-/** The stale time on NFS, plus time for the looks. */
+/** The time after which a heartbeat on NFS is stale, plus time to notice it. */
 const LONGEST_MILLIS = 70_000
 
 /** A living owner touches its heartbeat every 5 s. */

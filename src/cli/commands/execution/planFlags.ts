@@ -67,7 +67,7 @@ export const resumeLine = (place: Place, runId: string, flags: Flags = {}, more:
     ...(flags.yes === true ? ['--yes'] : [])
   ])
 
-/** Shows the run of a program, which only the program resumes. */
+/** The command that resumes a run, or that shows it if only its program can resume it. */
 export const resumeHint = (
   place: Place,
   text: string,

@@ -45,7 +45,7 @@ export interface Unrecorded {
   readonly decision: Decision['_tag'] | undefined
 }
 
-/** `obstacles` are in the order in which a resume meets them. `waits`: it would only wait. */
+/** `obstacles` are in the order in which a resume meets them. `waits`: a resume would only wait. */
 export interface Preview {
   readonly obstacles: ReadonlyArray<Obstacle>
   readonly again: ReadonlyArray<Run>
@@ -97,7 +97,7 @@ const errorsInFolder = async (context: Context, checkpoint: Checkpoint): Promise
   return E.isLeft(evidence) ? [notDone(evidence.left, [], checkpoint)] : []
 }
 
-/** `secrets`: the error if some are missing. If the plan is refused, it predicts what remains once the edits are accepted. */
+/** `secrets`: the error if some are missing. If the plan is refused, the preview has what remains once the edits are accepted. */
 const previewOfPlan = (context: Context, planResult: CommandPlan, secrets: ReadonlyArray<CliError>): Preview => {
   const { checkpoint, options, workspaceFound, plan, program, flags } = planResult
   const likely = E.isRight(plan) ? plan : planResume(checkpoint, program, { ...options, changes: 'ignore' })
@@ -127,7 +127,7 @@ const withoutNext =
   (one: Obstacle): Obstacle =>
     one.code === code ? { ...one, next: [] } : one
 
-/** A resume ends a wait that is over without an answer, and fails. */
+/** A resume ends a wait that has timed out, and fails. */
 const timeouts = (hint: Hint, units: ReadonlyArray<NextUnit>): ReadonlyArray<Obstacle> =>
   units.flatMap(({ decision }) =>
     overOf(decision, nowText()) === 'TimedOut'

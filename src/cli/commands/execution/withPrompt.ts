@@ -24,13 +24,13 @@ export const agree = async (
   return (await Prompt.confirm(prompt, question)) ? E.right(undefined) : E.left(DECLINED)
 }
 
-/** All signals that end a process and can be caught: a stop must always end the commands of the steps too. */
+/** Signals that end a process: a stop by any of them must end the commands of the steps too. */
 export const SIGNALS: ReadonlyArray<StopSignal> = [
   ...(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const),
   ...(['SIGABRT', 'SIGALRM', 'SIGIO', 'SIGPWR', 'SIGUSR2', 'SIGVTALRM', 'SIGXCPU'] as const)
 ]
 
-/** Gives a command signal handlers and a prompt, and removes both at its end. */
+/** Removes both at the end of the command. */
 export const withPrompt =
   <A extends ReadonlyArray<unknown>>(body: (context: PromptContext, ...args: A) => Promise<Result>) =>
   async (context: Context, ...args: A): Promise<Result> => {

@@ -79,7 +79,7 @@ export const settleWorkspace = async (
   if (!isOwn(workspace)) return withoutMerge(`run ${runId} has no worktree`)
   const there = await hasWorkspace({ runId, workspace })(environmentFor(context))()
   if (E.isLeft(there)) {
-    screen.warn(`${describe(there.left)}`)
+    screen.warn(describe(there.left))
     return {}
   }
   if (!there.right) return withoutMerge(`the workspace of run ${runId} no longer exists`)

@@ -7,7 +7,7 @@ import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 
 export type Steps = Pick<Workflow, 'steps'>
 
-/** The units in a step that are not idempotent; with `end`, also in the later steps of its sequence before that one. */
+/** The units in a step that are not idempotent; with `end`, also those in the later steps of its sequence that precede `end`. */
 export const nonIdempotentFrom = (workflow: Steps, first: Unit, end?: Unit): ReadonlyArray<Unit> => {
   const units = stepsAround(workflow, first)
   const due = end === undefined ? [first] : units.slice(units.indexOf(first), units.indexOf(end))

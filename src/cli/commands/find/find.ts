@@ -55,7 +55,7 @@ const sorted = (listed: ReadonlyArray<ListedRun>): Runs => {
 }
 
 export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
-  for (const { error } of damaged) screen.warn(`${describeStorage(error)}`)
+  for (const { error } of damaged) screen.warn(describeStorage(error))
 }
 
 /** Accepts an unambiguous prefix. */
@@ -184,7 +184,7 @@ const nothingToResume = (context: Context, { runs, damaged }: Runs): CliError =>
   }
 }
 
-/** `what`: such a run, in words. */
+/** `what`: what such a run has, in words. */
 export interface Purpose {
   readonly what: string
   readonly fits: (checkpoint: Checkpoint) => boolean

@@ -52,7 +52,7 @@ export const ofRefusal = async (
 
 const OF_ANSWER: ReadonlySet<RunError['_tag']> = new Set(['PlanError', 'AnswerRefused', 'AlreadyAnswered'] as const)
 
-/** Its question may follow the answer to another one. A wave is asked through its groups. */
+/** True if the plan asks about the unit, now or after other answers, and not about a part of it. */
 const isAsked = (error: RunError, unit: Unit, open: ReadonlyArray<Unit>): boolean =>
   open.includes(unit) || (isQuestion(error, unit) && !open.some((one) => [...ancestors(one)].includes(unit)))
 

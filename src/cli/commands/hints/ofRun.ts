@@ -39,7 +39,7 @@ export const continuing = (
   if (now === 'cancelled' && workflow.path !== undefined) return reopening(place, checkpoint)
   if (isFinal(now)) return [showHint(place, runId)]
   const [waits, later] = ofWaits(place, checkpoint, unit)
-  // Else a resume now continues with other units, or may do so.
+  // False if a resume now continues with other units, or may.
   const isForLater = now === 'pending' ? waits.length + later.length > 0 : later.length > 0 && sleeps(checkpoint)
   return isForLater && ![...checkpoint.pending].some(isOver(checkpoint))
     ? [...waits, ...later]

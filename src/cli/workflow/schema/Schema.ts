@@ -150,7 +150,7 @@ export const field = <A>(schema: Schema<A>, about: string, missing?: string): Fi
   ...defined({ missing })
 })
 
-/** `of`: the owner of the keys in messages; `except`: keys that are not allowed here; `instead`: the keys to use for others; `foreign`: what to do in place of others. */
+/** `of`: the owner of the keys in messages; `except`: keys that are not allowed here; `instead`: the key to use in place of an unknown one; `foreign`: what to do in place of setting an unknown key. */
 export const object = <F extends Fields>(
   of: string,
   fields: F,
@@ -198,7 +198,7 @@ export const object = <F extends Fields>(
       for (const [key, { missing }] of own) if (missing !== undefined && !found.has(key)) report(entry.at, missing)
       const read = Object.fromEntries(found) as Read<F>
       const broken = brokenRules(rules, read, reading, node)
-      // A rule that only a misspelt key breaks, or only its absence, is not reported: the key is.
+      // A rule is reported only if it is broken both with and without the misspelt keys, which are reported themselves.
       const also = Object.keys(certain).length === found.size ? broken : brokenRules(rules, certain, reading, node)
       for (const { at, message } of broken)
         if (also.some((one) => one.at === at && one.message === message)) report(at, message)
@@ -234,7 +234,7 @@ const brokenRules = <R>(
   return broken
 }
 
-/** More keys are not listed in a message. */
+/** The maximum number of keys that a message lists. */
 const MAX_KEYS = 8
 
 const unknownKey = (of: string, key: string, known: ReadonlyArray<string>, remedy: string | undefined): string => {
@@ -251,8 +251,8 @@ interface Variant<A> {
 }
 
 /**
- * The first variant with a key of the mapping decodes it, else the last, unless its keys are missing, too, and one of another variant is
- * misspelt. `known`: all keys of the last.
+ * Decodes a mapping by the first variant, else by `last`, that has one of its keys; if none has, by the variant that has a misspelt one, else by
+ * `last`. `known`: all keys of `last`.
  */
 export const byKey = <A>(
   otherwise: (kind: string) => string,
@@ -290,7 +290,7 @@ const variantMeant = <A>(
 // rules
 // ---------------------------------------------------------------------------------------------------------------------
 
-export const hasNone = (keys: ReadonlyArray<string>): JsonObject => ({
+const hasNone = (keys: ReadonlyArray<string>): JsonObject => ({
   properties: Object.fromEntries(keys.map((key) => [key, false]))
 })
 
@@ -301,7 +301,7 @@ export const hasAll = (...keys: ReadonlyArray<string>): JsonObject => ({
   required: keys
 })
 
-export const hasAny = (keys: ReadonlyArray<string>): JsonObject => ({ anyOf: keys.map((key) => hasAll(key)) })
+const hasAny = (keys: ReadonlyArray<string>): JsonObject => ({ anyOf: keys.map((key) => hasAll(key)) })
 
 /** Reports only the first rule that is broken. */
 export const firstOf = <R>(...rules: ReadonlyArray<Rule<R>>): Rule<R> => ({

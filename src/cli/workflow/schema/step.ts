@@ -44,7 +44,7 @@ const invalidName = (name: string, of: { readonly isWorkflow?: true } = {}): str
 
 const pattern = NAME.source
 
-export const nameText = refined(text, { pattern }, (name) => invalidName(name))
+const nameText = refined(text, { pattern }, (name) => invalidName(name))
 
 const workflowName = refined(text, { pattern }, (name) => invalidName(name, { isWorkflow: true }))
 
@@ -319,7 +319,7 @@ const stepFields = {
   ...groupFields
 }
 
-/** Keys of GitHub Actions and GitLab. */
+/** Keys of GitHub Actions. */
 const FOREIGN = {
   uses: 'write a command under "shell"',
   with: 'pass values in the command',

@@ -249,7 +249,7 @@ const freshCommits: Rule<Task> = {
 
 export const taskRules: ReadonlyArray<Rule<Task>> = [oneWork, jobOutput, jobCommits, freshCommits, checked]
 
-/** `isNamed`: the name is the default summary; the body of a map has that of its map, and an item its key. */
+/** `isNamed`: the default summary is the name, not the command. In the body of a map, which has the name of the map, an item shows its key instead. */
 export const taskOf = (read: Task, { warn, unit: { at, name } }: Reading, isNamed: boolean): TaskEntry => {
   const { shell, run, reuse, job, retry, timeout, workspace } = read
   const action: Action = job?.value ?? reuse?.value ?? run?.value ?? shell?.value ?? NOTHING
