@@ -227,8 +227,8 @@ export const fault: fc.Arbitrary<Fault> = fc.oneof(
 )
 
 /**
- * An arbitrary schedule of up to `maxRules` (4) rules for the first `maxCalls` (20) calls. `faults`: default {@link
- * fault}. It shrinks towards no rule and the first call.
+ * An arbitrary schedule of up to `maxRules` (4) rules, whose `nth` or `from` is at most `maxCalls` (20). `faults`: default
+ * {@link fault}. It shrinks towards no rule and the first call.
  *
  * @example
  * import * as fc from 'fast-check'

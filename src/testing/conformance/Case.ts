@@ -10,8 +10,8 @@ import { LIMIT_MILLIS, tryLaw } from './Trial.js'
 import type { Capability, OtherProcess, RevisionOfRun, StorageSpec } from './Spec.js'
 
 /**
- * The level of a case: `core` applies to every store, `capability` to stores that claim one, `stress` repeats laws
- * under load and takes seconds.
+ * The level of a case: `core` applies to every store, `capability` to stores that claim what the case needs. `stress`
+ * cases take seconds: under load, with large data, or with silent owners.
  *
  * @category model
  */
@@ -74,7 +74,7 @@ export const toolOf = <Spec extends { readonly name: string }, Tool extends keyo
   spec[tool] ?? assert.fail(`the spec of ${spec.name} has no \`${tool}\`; this case needs it`)
 
 const contextOf = async <Data>(spec: StorageSpec<Data>, data: Data, { ends, inFlight, isOver }: Trial) => {
-  /** Checks what a tool returned, and gives it a client. `atEnd`: called when the case ends. */
+  /** Checks what a tool returned, and wraps its store in a client. `atEnd`: called when the case ends. */
   const opened = <T extends Opened>(
     tool: string,
     given: T,

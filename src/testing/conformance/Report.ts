@@ -14,8 +14,8 @@ import type { Capability } from './Spec.js'
  *
  * - `Passed`: the law holds.
  * - `Failed`: it does not; `why` says what was expected and found.
- * - `NotClaimed`: the store does not claim the capabilities in `lacks`. The case ran all the same if the spec has the
- *   tools, and `wouldHave` passed or failed.
+ * - `NotClaimed`: the store does not claim the capabilities in `lacks`. If the spec has the tools, the case ran all the
+ *   same, and `wouldHave` has its result.
  *
  * @category model
  */
@@ -44,7 +44,7 @@ export interface CaseResult {
 
 /**
  * The result of a conformance run. `hints`: capabilities that the store seems to have and does not claim. `untried`:
- * what this run does not cover, one sentence each.
+ * what this run does not cover. Both are empty if the option `only` selected the cases.
  *
  * @category model
  */
@@ -63,7 +63,6 @@ interface Selection {
   readonly levels?: ReadonlyArray<Level> | undefined
 }
 
-/** A report of all families includes hints and what was not tried. */
 export const make = (
   store: string,
   capabilities: ReadonlyArray<Capability>,
@@ -78,13 +77,17 @@ export const make = (
 })
 
 const untriedOf = (results: ReadonlyArray<CaseResult>, levels: ReadonlyArray<Level>): ReadonlyArray<string> => {
-  const lacking = results.flatMap(({ outcome }) =>
-    outcome._tag === 'NotClaimed' && outcome.wouldHave === 'not been tried' ? outcome.lacks : []
-  )
+  const lackedBy = (isTried: boolean): ReadonlyArray<Capability> =>
+    results.flatMap(({ outcome }) =>
+      outcome._tag === 'NotClaimed' && (outcome.wouldHave !== 'not been tried') === isTried ? outcome.lacks : []
+    )
+  const tried = lackedBy(true)
   return [
     'power cuts: whether acknowledged saves survive one',
     ...LEVELS.filter((level) => !levels.includes(level)).map((level) => `${level} cases: not selected`),
-    ...[...new Set(lacking)].map((one) => `\`${one}\`: not claimed, and the spec has no tool to try it`)
+    ...[...new Set(lackedBy(false))]
+      .filter((one) => !tried.includes(one))
+      .map((one) => `\`${one}\`: not claimed, and the spec has no tool to try it`)
   ]
 }
 
@@ -100,7 +103,7 @@ const hintsOf = (results: ReadonlyArray<CaseResult>): ReadonlyArray<string> => {
     .map((one) => `every case for \`${one}\` passes: the store could claim it`)
 }
 
-/** A case counts only if the store claims all capabilities that it needs. `why`: of a case that did not pass. */
+/** A case counts only if the store claims all capabilities that the case needs. `why`: of a case that did not pass. */
 export const resultOf = (
   { id, title, level, needs }: Omit<ConformanceCase, 'run'>,
   capabilities: ReadonlyArray<Capability>,

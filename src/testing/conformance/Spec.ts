@@ -5,8 +5,8 @@ import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
  * What a store may be able to do beyond the core.
  *
  * - `history`: at least ten revisions before the newest can be loaded.
- * - `large`: the store accepts a value of 10 MB and a string of 13 million characters. Without it, the store must fail
- *   with `TooLarge`; every store accepts 100,000 characters.
+ * - `large`: the store accepts a value of 10 MB and a string of 13 million characters. Other stores may refuse these with
+ *   `TooLarge`; every store accepts 100,000 characters.
  * - `watch`: `Claim.lost` fires by itself within two seconds of a takeover, without a save.
  * - `processes`: several live processes may use the store. Needs {@link StorageSpec.beside}.
  * - `damage`: the store detects damaged or exchanged content. Needs {@link StorageSpec.damage}, {@link
@@ -67,8 +67,8 @@ export const capabilities = Object.keys(TOOLS) as ReadonlyArray<Capability>
 export interface OtherProcess {
   readonly storage: CheckpointStorage
   /**
-   * Ends that process like `kill -9`, without releasing anything. Resolves once the store can detect the death; if that needs a
-   * broken connection or an expired lease, it waits for it.
+   * Ends that process like `kill -9`, without releasing anything. Resolves once the store can detect the death: if that needs a
+   * broken connection or an expired lease, `kill` waits until then.
    */
   readonly kill: () => Promise<void>
 }
@@ -114,7 +114,7 @@ export interface Lossy {
   readonly storage: CheckpointStorage
   /** Makes the next read, or the next write, below the store fail with this code, after it took effect (`taken`) or before it could (`none`). Later calls succeed. */
   readonly lose: (operation: 'read' | 'write', code: string, effect: 'taken' | 'none') => void | Promise<void>
-  /** Ends what `lose` began, if no call met it. */
+  /** Removes a fault of `lose` that no call has triggered. */
   readonly heal: () => void | Promise<void>
 }
 

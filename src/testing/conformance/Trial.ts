@@ -1,4 +1,4 @@
-/** Tries laws and commands, each on new data and within a time limit. */
+/** Tries laws and sequences of commands, each on new data, and limits their time. */
 import { strict as assert } from 'node:assert'
 import type { InFlight } from './checkedStore.js'
 import { reasonOf } from './difference.js'
@@ -96,6 +96,6 @@ export const tryLaw = <Data>(
       ),
     (cleanUp) =>
       within(cleanUp, Math.max(CLEANUP_MILLIS, limitMillis), (late) => `it ${late}`).catch((error: unknown) =>
-        assert.fail(`the law holds, but \`kill\` or \`destroy\` of the spec failed: ${reasonOf(error)}`)
+        assert.fail(`the law holds, but the cleanup by \`destroy\` or a tool of the spec failed: ${reasonOf(error)}`)
       )
   )

@@ -91,7 +91,7 @@ const TASK = 'a TaskEither (a function that returns a promise of an Either)'
 
 /** A task that rejects if the store returned something else than a task, or its task something else than the port declares. */
 const checkedTask = (call: string, given: unknown, shape: Shape, inFlight: InFlight): (() => Promise<unknown>) => {
-  // A promise in place of a task may reject.
+  // The rejection of a promise in place of a task would end the process.
   if (given instanceof Promise) given.catch(() => undefined)
   const run = async (): Promise<unknown> => {
     if (typeof given !== 'function')

@@ -98,7 +98,7 @@ export const assertCarries = (stored: Stored, payloads: ReadonlyArray<Json>, wha
   assertSame(stored.changes, payloads.slice(based).map(change), `the changes of ${what}`)
 }
 
-/** Asserts that nothing is stored if there are no payloads. */
+/** Asserts that these payloads are stored, or nothing if there are none. */
 export const assertStored = (stored: O.Option<Stored>, payloads: ReadonlyArray<Json>, what: string): void => {
   if (payloads.length === 0) assertSame(stored, O.none, what)
   else assertHolds(some(stored, what), payloads, what)

@@ -25,7 +25,7 @@ export interface ConformanceOptions {
 }
 
 /**
- * The options of a conformance run.
+ * The options of conformance tests in a test runner.
  *
  * @category model
  */

@@ -48,6 +48,7 @@ export const specProblems = (value: unknown, tools: ToolTable = TOOLS): Readonly
   return problemsOf(Object.fromEntries(Object.keys(table).map((field) => [field, fields[field]])), table, REQUIRED)
 }
 
+/** A warning for each unknown field that resembles a known one. */
 export const unknownFields = (spec: object): ReadonlyArray<string> => {
   const known = Object.keys(tableOf(TOOLS))
   return Object.keys(spec).flatMap((field) => {

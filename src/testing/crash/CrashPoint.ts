@@ -51,7 +51,7 @@ export interface AtEffect {
 }
 
 /**
- * A method of `Requests` that changes what is stored.
+ * A method of `Requests` by which an owner changes what is stored.
  *
  * @category model
  */

@@ -36,7 +36,7 @@ import { describeEntry } from './Trace.js'
  * - `WaitKept`: a wait ended early, twice or without a record, its time changed, a later unit started before its end,
  *   an answer was lost or used twice, or a suspended task continued in another attempt or in dropped code.
  * - `Fenced`: a late call of a dead process took effect after another process had claimed the run.
- * - `Ends`: a process neither continued nor ended.
+ * - `Ends`: a process neither continued nor ended, or it threw, or more than ten in a row ended with a storage error.
  * - `Invariant`: one of your own invariants; `name` says which.
  *
  * @category model
@@ -92,11 +92,12 @@ export interface Violation {
 /**
  * What a crash test tried and found, as plain data.
  *
- * - `points`: every point at which the process of a run died or a call failed.
+ * - `points`: the crash points of the first process that were tried; with `only`, those of its points that were reached.
  * - `unreached`: the points and interventions of `only` that did not happen, although no law was broken before them. The
  *   workflow then no longer does what the case repeats.
- * - `runs`: the number of simulated runs, the undisturbed one included. `twice`: those with two crashes. `overridden`:
- *   those with sampled interventions. `paused`: those with a pause request.
+ * - `runs`: the number of simulated runs, the undisturbed one included. `twice`: the sampled pairs of crashes.
+ *   `overridden`: the runs with sampled interventions. `paused`: the requests that `pauses` tried. A case that is tried
+ *   with both answers counts once here, and twice in `runs`.
  * - `seed`: the seed of the samples.
  * - `violations`: empty if all laws hold. The test ends after `stopAfter` of them.
  *

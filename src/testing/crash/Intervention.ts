@@ -44,8 +44,8 @@ export interface DeleteEvidence {
 }
 
 /**
- * Before process number `life` (from 1) starts, a user edits the artifacts of this unit. The next question about them gets this
- * `answer`, in this process or a later one. Nothing happens if the unit has no record or no artifacts.
+ * Before process number `life` (from 1) starts, a user edits the artifacts of this unit. Questions about edited artifacts get the
+ * `answer` of the latest edit, in this process and in later ones. Nothing happens if the unit has no record or no artifacts.
  *
  * @category model
  */
@@ -71,7 +71,7 @@ export const isForced = (unit: Unit, override: Override | undefined): boolean =>
  * While process number `life` (from 1) runs this unit for the first time, another process pauses the run. Nothing
  * happens if the process dies before that.
  *
- * - `during` (the default): the unit continues when the requester has its reply.
+ * - `during` (the default): the unit ends only once the requester has its reply.
  * - `late`: the request arrives only after the next process has claimed the run. It then addresses no process and must
  *   have no effect.
  *
@@ -110,9 +110,9 @@ export interface Cancel {
 }
 
 /**
- * The unit is answered before the `n`-th time (from 1) that process number `life` (from 1) starts or resumes the run (each time that the run was
- * pending, it resumes it), whether the unit waits or not. `value`: an answer that the unit may reject; the default is what `reply` of
- * `crashEverywhere` returns.
+ * The unit is answered before the `n`-th time (from 1) that process number `life` (from 1) starts or resumes the run, whether the unit waits
+ * or not. A process resumes the run again when it was pending or cancelled, or had questions. `value`: an answer that the unit may reject;
+ * the default is what `reply` of `crashEverywhere` returns.
  *
  * @category model
  */

@@ -95,7 +95,7 @@ export const describeEntry = (entry: TraceEntry): string => {
     case 'Recorded':
       return `recorded: ${entry.units.join(', ')} ${entry.what}`
     case 'Died':
-      return `process ${entry.life} ends: ${entry.where}`
+      return `process ${entry.life}: ${entry.where}`
     case 'Ended':
       return `process ${entry.life} ends by itself: ${entry.how}`
   }

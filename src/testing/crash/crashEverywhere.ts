@@ -31,8 +31,8 @@ import type { Finding } from './oracle/Oracle.js'
  * {@link ProcessContext}. Pass a function to find steps that depend on the memory of an earlier process: a program
  * object is shared by all processes. Steps reach the outside world through `world`, sleep in virtual time, and announce
  * effects. A killed process has no further effect, except for step code that ignores its `signal`.
- * Rejects if an option is invalid, never because of what steps or the store do. Errors of `storage.create`, `reopen`, `destroy`, `world` and the
- * program function are passed on. A step that blocks the thread cannot be stopped.
+ * Rejects if an option is invalid, never because of what steps or the store do. Errors of the functions of
+ * `storage`, of `world` and of the program function are passed on. A step that blocks the thread cannot be stopped.
  *
  * @example
  * import { workflow } from 'dogear/promise'
@@ -73,14 +73,14 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
     return report
   }
   const resumed: Array<Resumed> = []
-  await each(first.flatMap(waysToDie), async (point) => {
+  await each(first.flatMap(faultsAt), async (point) => {
     report.points.push(point)
     const [, next = []] = (await tryBoth([point])).points
     if (next.length > 0) resumed.push({ point, next })
   })
   await each(samples(resumed.length, twice, seed), async ([which, where, how]) => {
     const { point, next } = resumed[which] as Resumed
-    const second = waysToDie(next[where % next.length] as CrashPoint)
+    const second = faultsAt(next[where % next.length] as CrashPoint)
     report.twice += 1
     await tryBoth([point, second[how % second.length] as CrashPoint])
   })
@@ -133,7 +133,7 @@ const whilePausing = async ({ report, each, tryBoth }: Test, points: ReadonlyArr
     const by: Pause = { _tag: 'Pause', life: 1, unit }
     const [reached = []] = (await tryPause(by)).points
     const since = reached.slice(reached.findIndex((one) => one._tag === 'AtUnit' && one.unit === unit))
-    await each(since.flatMap(waysToDie), (where) => tryPause(by, where))
+    await each(since.flatMap(faultsAt), (where) => tryPause(by, where))
   })
 }
 
@@ -153,17 +153,17 @@ const tryOnly = async ({ report, tryCase }: Test, only: CrashCase): Promise<void
 }
 
 /** Only a call with an effect can be torn. Only a save can arrive late: a claim returns what is stored, and a late release changes nothing for the next owner. */
-const WAYS_AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
+const HOWS_AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
   claim: ['before', 'after', 'torn', 'fails', 'failsAfter'],
   save: ['before', 'after', 'torn', 'slow', 'meanwhile', 'late', 'fails', 'failsAfter'],
   release: ['before', 'after', 'torn', 'fails', 'failsAfter']
 }
 
-const waysToDie = (point: CrashPoint): ReadonlyArray<CrashPoint> =>
+const faultsAt = (point: CrashPoint): ReadonlyArray<CrashPoint> =>
   howsAt(point).map((how) => ({ ...point, how }) as CrashPoint)
 
 const howsAt = (point: CrashPoint): ReadonlyArray<CrashPoint['how']> => {
-  if (point._tag === 'AtCall') return WAYS_AT_CALL[point.call ?? 'save'] ?? ['before', 'fails']
+  if (point._tag === 'AtCall') return HOWS_AT_CALL[point.call ?? 'save'] ?? ['before', 'fails']
   const isPart = point._tag === 'AtUnit' && point.unit.includes('/')
   return isPart ? [...HOWS.AtUnit, 'waits'] : HOWS[point._tag]
 }

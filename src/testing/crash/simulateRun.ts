@@ -88,7 +88,7 @@ export const simulateRun = async <World, Data>(
   const trace: Array<TraceEntry> = []
   const note = (entry: TraceEntry): void => void trace.push(entry)
   const oracle = makeOracle(tree, findings, note, {
-    mayFail: setting.storage.start !== undefined,
+    storeMayFail: setting.storage.start !== undefined,
     misfits: waitAnswersIn(one).flatMap(({ value }) => (value === undefined ? [] : [value]))
   })
   const simulation: Simulation<World, Data> = {
@@ -224,7 +224,8 @@ const tolerates = <World, Data>(
   ended: Ended,
   override: Override | undefined
 ): boolean => {
-  if (E.isLeft(ended)) return override !== undefined && ended.left._tag === 'PlanError' && simulation.oracle.mayRefuse()
+  if (E.isLeft(ended))
+    return override !== undefined && ended.left._tag === 'PlanError' && simulation.oracle.mustRefuse()
   if (ended.right._tag !== 'Failed') return false
   simulation.failures += 1
   return simulation.failures <= simulation.setting.mayFail

@@ -20,7 +20,7 @@ interface WhilePending<World> {
 /** Right: whether the process resumes the run next. */
 type ResumeNext = E.Either<RunError, boolean>
 
-/** Gives the answers that the case has before the `n`-th start or resume. */
+/** Answers the waits that the case answers before the `n`-th start or resume. */
 export const answerBefore = async <World>(actions: WhilePending<World>, n: number): Promise<ResumeNext> => {
   const { process, replies, replyTo } = actions
   const { world, life, now } = process.context
@@ -37,7 +37,7 @@ export const answerBefore = async <World>(actions: WhilePending<World>, n: numbe
 /** The virtual time between two polls of a job. */
 const POLL_MILLIS = 1000
 
-/** Returns the function to call with each pending outcome: it polls, answers and advances the time. The process then resumes the run, unless its waits are over and it is pending at the same revision as before. */
+/** Returns the function to call with each pending outcome: it polls, answers and advances the time. The process then resumes the run, unless nothing was answered, no time is left to wait for, and the revision is the same as before. */
 export const whilePending = <World>(actions: WhilePending<World>): ((outcome: Pending) => Promise<ResumeNext>) => {
   const { process, replyTo } = actions
   const { context } = process

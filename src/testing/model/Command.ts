@@ -15,7 +15,8 @@ import { taggedObject } from '../arbitraryObjects.js'
  * - `Claim`, `Load`, `History`, `Remove`: of a run, through an instance. A claim or removal uses a live instance. `behind`: the removal
  *   names the revision that is this many before the newest.
  * - `Save`: saves `count` revisions with a claim, `skew` revisions from the right one (mostly 0).
- * - `Race`: the newest claims of each run save its next revision concurrently, each twice.
+ * - `List`: of all runs, through an instance. `Release`: of a claim.
+ * - `Race`: the two newest claims of each run save its next revision concurrently, each twice.
  * - `Reopen`: kills all processes and starts a new one. `Beside`: starts another one. `Kill`: kills one of those.
  *
  * @category model

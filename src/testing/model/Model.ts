@@ -18,7 +18,7 @@ export interface Granted {
 
 interface ModelRun {
   payloads: ReadonlyArray<Json>
-  /** The newest claim, unless it was released, refused or removed: saves of all others are refused. */
+  /** The newest claim, until it is released, a save of it is fenced or the run is removed: saves of all others are refused. */
   inForce: Granted | undefined
   highestEpoch: number
   /** Whether the run was claimed since its last removal: the store may list it, even without a checkpoint. */

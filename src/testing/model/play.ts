@@ -170,7 +170,11 @@ const judge = (model: Model, { granted, result, all, first }: EndedSave): void =
       'over',
       `a save of the claim with epoch ${epoch} was accepted, although that claim is over`
     )
-    assert.equal(first, expected, `a save was accepted that begins at revision ${first}`)
+    assert.equal(
+      first,
+      expected,
+      `a save was accepted that begins at revision ${first}, although revision ${expected} is due`
+    )
     run.payloads = all
     return
   }
@@ -193,7 +197,7 @@ const judge = (model: Model, { granted, result, all, first }: EndedSave): void =
   assert.deepEqual({ expected: result.left.expected, found: result.left.found }, { expected, found: first })
 }
 
-/** The newest claims of each run save its next revision concurrently, each twice; at most one may succeed. */
+/** The two newest claims of each run save its next revision concurrently, each twice; at most one save may succeed. */
 const race = async (model: Model): Promise<void> => {
   const rivals = [...model.runs.keys()].flatMap((runId) =>
     model.claims.filter((one) => one.claim.runId === runId && M.isAnswering(model, one.instance)).slice(-2)
@@ -248,7 +252,7 @@ const history = async (model: Model, runId: string, instance: Instance): Promise
 
 const list = async (model: Model, instance: Instance): Promise<void> => {
   const runs = new Map((await right(instance.storage.list())).map((one) => [one.runId, one.summary]))
-  assert.deepEqual([...runs.keys()], [...runs.keys()].sort(), 'the listing, in order')
+  assertSame([...runs.keys()], [...runs.keys()].sort(), 'the listing')
   for (const [runId, { payloads, mayBeListed }] of model.runs) {
     if (payloads.length > 0) assert.ok(runs.has(runId), `${runId} is not listed`)
     else if (!mayBeListed) assert.ok(!runs.has(runId), `${runId} is listed, but the store has nothing of it`)

@@ -56,7 +56,7 @@ export interface PlanLawOptions extends LawOptions, Omit<RunsOf, 'workflow'> {
 /**
  * Checks the laws of the planner on random runs of a workflow: runs that complete, fail, crash, or are interrupted,
  * edited, rewound and answered. Only the definition counts; no step runs. Never throws:
- * invalid options, and functions of the workflow that throw, are in `problems`, and then no law is checked.
+ * invalid options, and `accepts` functions that throw, are in `problems`, and then no law is checked.
  * Use it if you write `accepts` functions, codecs or definitions of your own: it finds those that are partial,
  * nondeterministic or dependent on time.
  *

@@ -8,6 +8,7 @@ import type { MemoryData } from '../../../src/adapters/memory.js'
 import { memoryData, memoryStorage } from '../../../src/adapters/memory.js'
 import type { CheckpointStorage } from '../../../src/ports/CheckpointStorage.js'
 import type { StorageSpec } from '../../../src/testing/index.js'
+import { make, resultOf } from '../../../src/testing/conformance/Report.js'
 import { checkpointStorageCases, ConformanceReport, runConformance } from '../../../src/testing/index.js'
 import type { Disk } from '../mutants/index.js'
 import { sampleSpec } from '../mutants/index.js'
@@ -323,6 +324,15 @@ test('JSON values count as equal whatever their prototype and the order of their
   }
   const report = await runConformance(spec, { only: ['CS-HIST'], levels: ['core', 'capability'] })
   assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
+})
+
+test('a report does not list a capability as not tried if a case tried it', () => {
+  const history = { id: 'CS-HIST-03', title: 'x', level: 'capability', needs: ['history'] } as const
+  const faults = { ...history, id: 'CS-HIST-07', needs: ['faults', 'history'] } as const
+  const results = [resultOf(history, [], 1, 'passed'), resultOf(faults, [], 1, 'not been tried')]
+  expect(make('s', [], results, {}).untried.slice(1)).toEqual([
+    '`faults`: not claimed, and the spec has no tool to try it'
+  ])
 })
 
 test('a TAP report quotes any message as valid YAML', () => {

@@ -17,9 +17,13 @@ import { toText } from '../../../src/testing/crash/CrashReport.js'
 import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { Intervention } from '../../../src/testing/crash/Intervention.js'
+import { dueIn } from '../../../src/testing/crash/oracle/due.js'
 import { describeEntry } from '../../../src/testing/crash/Trace.js'
 import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
 import { withFaults } from '../../../src/testing/faults.js'
+import { treeData } from '../../../src/testing/memoryTree.js'
+import { recorderOf, startedRun } from '../../../src/testing/planning/arbitrary/RunRecorder.js'
+import { defaultSamples } from '../../../src/testing/planning/arbitrary/Samples.js'
 import { policy } from '../../executor/fixtures.js'
 import { sweep } from '../../sweep.js'
 
@@ -227,7 +231,7 @@ describe('other faulty stores', () => {
     )
     const report = await crash(release, { world: outside, storage: hanging, patienceMillis: 10 })
     assert.deepEqual(laws(report), ['Undisturbed'])
-    assert.match(report.violations[0]?.what ?? '', /a call of the store does not end/)
+    assert.match(report.violations[0]?.what ?? '', /a call of the store does not end: nothing has happened for 100 ms/)
   })
 
   test('a store that cannot be read after a crash is a violation', async () => {
@@ -584,5 +588,24 @@ describe('a report', () => {
     ['failsAfter', 'call 2 (save) failed after its effect']
   ] as const)('a report describes a call with the fault "%s"', (how, text) => {
     assert.equal(describePoint({ _tag: 'AtCall', n: 2, how, call: 'save' }), text)
+  })
+
+  test('a trace does not say that a process ends when a store call fails', () => {
+    const where = 'call 2 (release) failed without effect'
+    assert.equal(describeEntry({ _tag: 'Died', life: 1, where }), `process 1: ${where}`)
+  })
+
+  test('the simulator does not call edited evidence missing', () => {
+    const flow = workflow('pack').step('pack', () => 1)
+    const recorder = recorderOf(startedRun(flow, {}), defaultSamples)
+    recorder.put({ _tag: 'AttemptStarted', attempts: [{ unit: 'pack', attempt: 1 }] })
+    recorder.put({
+      ...{ _tag: 'UnitCompleted', unit: 'pack', captured: [], attempts: 1, startedAt: recorder.at() },
+      ...{ durationMillis: 0, evidence: [{ _tag: 'Artifact', path: 'app.tgz', size: 3, sha256: '0'.repeat(64) }] }
+    })
+    const tree = treeData()
+    tree.files.set('app.tgz', 'edited')
+    const { why } = dueIn(flow, recorder.now().checkpoint, undefined, tree, new Map([['pack', { _tag: 'Again' }]]))
+    assert.equal(why, 'the edited evidence of pack got the answer again')
   })
 })

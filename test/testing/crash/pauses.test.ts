@@ -169,7 +169,7 @@ describe('pause requests', () => {
     for (const how of ['before', 'after', 'fails'] as const) {
       for (const [n, call] of (['point', 'clearPause'] as const).entries()) {
         const { lines } = await tell([pauseIn('version')], [{ _tag: 'AtRequest', n: n + 1, how, call }])
-        const died = `process 1 ends: killed ${how} call ${n + 1} of its requests`
+        const died = `process 1: killed ${how} call ${n + 1} of its requests`
         assert.equal(
           lines.some((line) => line.startsWith(died)),
           how !== 'fails',

@@ -11,8 +11,7 @@ import type { Capability } from '../Spec.js'
 /**
  * What an artifact store may be able to do beyond the core.
  *
- * - `large`: the store accepts 10 MB. Without it, the store must fail with `TooLarge`; every store accepts 100,000
- *   bytes.
+ * - `large`: the store accepts 10 MB. Other stores may refuse that with `TooLarge`; every store accepts 100,000 bytes.
  * - `damage`: the store detects damaged content. Needs {@link ArtifactSpec.damage}.
  *
  * @category model

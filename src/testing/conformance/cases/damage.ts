@@ -210,7 +210,7 @@ const seedInTurn = async (storage: Client, runId: string): Promise<void> => {
   }
 }
 
-/** Every load returns saved content, possibly less, or an error with a reason; never wrong content. */
+/** Asserts that each load returns what was saved, possibly an older revision, or fails with `Corrupt`; none returns other content. */
 const assertIsTrueOrDetected = async (storage: Client, runId: string): Promise<void> => {
   const payloads = payloadsOf(runId)
   const assertIsTrue = (

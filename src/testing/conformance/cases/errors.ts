@@ -30,10 +30,10 @@ const assertFailed = (
 const CLAIM_WHILE_READS_FAIL =
   'a claim while reads fail: expected ReadFailed or WriteFailed (`fail` of the spec must fail a call that also reads)'
 
-/** The number of writes that succeed before a save fails. */
+/** Numbers of writes that succeed before a save fails. */
 const AFTER = [0, 1, 2, 3, 4]
 
-/** Which save fails, if any, and which operation fails during the release. */
+/** `after`: the writes that succeed before the save fails; absent if it does not. `release`: what fails during the release. */
 const FAILURES: ReadonlyArray<{ readonly after?: number; readonly release: 'read' | 'write' }> = [
   ...AFTER.map((after) => ({ after, release: 'write' as const })),
   { after: 0, release: 'read' },
@@ -234,15 +234,15 @@ const assertNextClaimSettles = async (
   await look(next)
   const again = await next.claim(runId, OTHER)
   const settled = some(again.stored, 'what was acknowledged').revision
-  if (E.isRight(saved)) assert.equal(settled, 1, 'the revision that a claim found after a save that was accepted')
+  if (E.isRight(saved)) assertSame(settled, 1, 'the revision that a claim found after a successful save')
   for (const revision of [...found, settled])
     assert.ok(!isNotCommitted || revision === 0, 'a save was found although its error said that it was not committed')
   await claim.releasing()()
   const afterwards = (await (await reopen()).stored(runId, 'what was acknowledged')).revision
-  assert.equal(afterwards, settled, 'the revision after the claim that settled it')
+  assertSame(afterwards, settled, 'the newest revision in a new instance, compared with what a claim found before')
 }
 
-/** Asserts that an instance whose save failed sees what a new one sees. `saves`: it then saves the next revision, which is accepted only if the failed one is stored. */
+/** Asserts that an instance whose save failed sees no revision that a new one lacks. `saves`: it then saves the next revision, which is accepted only if the failed one is stored. */
 const assertSeesStored = async (
   { faulty, reopen }: CaseContext,
   runId: string,

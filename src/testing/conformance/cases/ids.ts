@@ -11,7 +11,7 @@ const INVALID = [
   'con', 'con.txt', 'nul', 'com1', 'lpt9.log', '%2e%2e', 'C:', 'a'.repeat(129)
 ]
 
-/** Look-alikes of `release`, and characters that collide after normalization. */
+/** Look-alikes of `a`, `fi`, `release` and `s`, and a decomposed `é`. */
 const LOOK_ALIKES = ['e\u0301', '\uff41', 'releas\uff45', '\u24d0', '\u017f', '\ufb01', 'a\u200b', '\u0430']
 
 const assertInvalid = async (task: TaskEither<StorageError, unknown>, runId: string): Promise<void> =>

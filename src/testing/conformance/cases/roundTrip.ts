@@ -204,7 +204,7 @@ const assertCanContinue = async ({ storage, reopen }: CaseContext, megabytes: nu
   await (await reopen()).assertLoads('a', payloads, 'the run saved by the next claim')
 }
 
-/** The bytes of the character in UTF-8. */
+/** The bytes of `あ` in UTF-8. */
 const BYTES_EACH = 3
 
 /** Mutates everything mutable except `none`, which fp-ts shares with all code. A store may also return frozen values. */

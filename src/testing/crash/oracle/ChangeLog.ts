@@ -51,7 +51,7 @@ export const makeChangeLog = () => {
     /** The records at the durable revision. */
     recorded: (): Recorded => recorded,
     /** Adds revisions that are not yet known to be durable. */
-    attempt: (life: number, epoch: number, revisions: ReadonlyArray<Revision>, isDue: IsDue = () => false): void => {
+    add: (life: number, epoch: number, revisions: ReadonlyArray<Revision>, isDue: IsDue = () => false): void => {
       // Revisions of a superseded process do not become durable, whenever its save arrives.
       for (const { revision, change } of revisions)
         if ((entries.get(revision)?.epoch ?? 0) <= epoch) entries.set(revision, { life, epoch, change, isDue })

@@ -50,12 +50,12 @@ type Execution = ReturnType<typeof newExecution>
 
 export type Oracle = ReturnType<typeof makeOracle>
 
-/** `mayFail`: the store has injected faults. `misfits`: the answers that a wait may reject. */
+/** `storeMayFail`: the store has injected faults. `misfits`: the answers that a wait may reject. */
 export const makeOracle = (
   tree: TreeData,
   findings: Array<Finding>,
   note: (entry: TraceEntry) => void,
-  { mayFail, misfits }: { readonly mayFail: boolean; readonly misfits: ReadonlyArray<Json> }
+  { storeMayFail, misfits }: { readonly storeMayFail: boolean; readonly misfits: ReadonlyArray<Json> }
 ) => {
   const changeLog = makeChangeLog()
   const byEpoch = new Map<number, Execution>()
@@ -68,7 +68,7 @@ export const makeOracle = (
       waits.recorded(entry)
     }
   }
-  const pauses = makePauseOracle(report, mayFail)
+  const pauses = makePauseOracle(report, storeMayFail)
   const attempts = makeAttemptOracle(report, changeLog)
   const waits = makeWaitOracle(report, misfits)
   return {
@@ -100,7 +100,7 @@ export const makeOracle = (
     },
     saves: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>): void => {
       const execution = byEpoch.get(claim.epoch)
-      changeLog.attempt(life, claim.epoch, revisions, execution?.due.isDue)
+      changeLog.add(life, claim.epoch, revisions, execution?.due.isDue)
       pauses.saves(life, revisions)
       const changes = revisions.map(({ change }) => change)
       if (execution === undefined) return
@@ -111,7 +111,7 @@ export const makeOracle = (
       else checkLaterSave(report, changes)
     },
     acknowledged: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>): void => {
-      changeLog.attempt(life, claim.epoch, revisions, byEpoch.get(claim.epoch)?.due.isDue)
+      changeLog.add(life, claim.epoch, revisions, byEpoch.get(claim.epoch)?.due.isDue)
       known(changeLog.advance(Math.max(...revisions.map(({ revision }) => revision))))
       pauses.acknowledged(life, revisions)
       // A pause does not cut off a suspended attempt.
@@ -119,7 +119,7 @@ export const makeOracle = (
     },
     /** A process that pauses or cancels the run saved these, in place of what a dead process tried to save. */
     savedByRequester: (life: number, { epoch }: Claim, revisions: ReadonlyArray<Revision>): void =>
-      changeLog.attempt(life, epoch, revisions),
+      changeLog.add(life, epoch, revisions),
     starts: (unit: string, idempotent: boolean, attempt: number): void => {
       pauses.starts(unit)
       waits.starts(unit)
@@ -135,7 +135,7 @@ export const makeOracle = (
         report('NothingLost', `a completion of ${unit} was reported before it was recorded`, unit)
     },
     /** Whether the executor must refuse the override. */
-    mayRefuse: (): boolean => current?.due.refused === true,
+    mustRefuse: (): boolean => current?.due.refused === true,
     ended: (result: E.Either<RunError, RunOutcome>): void => {
       if (current === undefined || current.how !== 'run') return
       pauses.ended(result, changeLog.recorded())
@@ -254,8 +254,7 @@ const checkFirstSave = (report: Report, execution: Execution, changes: ReadonlyA
     const isDone = answers.get(unit)?._tag === 'Done'
     if (isDone && !now.records.has(unit))
       report('OverrideKept', `${unit} is not recorded as done although an answer says so`, unit)
-    // A unit declared done keeps its record with the current evidence, and so does each part of a map that is done or kept.
-    // A repeated answer changes nothing and abandons a job; a wave follows its groups.
+    // Not rewound: a unit declared done that was assumed done, has a job or keeps its evidence; kept evidence; the parts of an answered map.
     const isSettled = given.assumed.has(unit) || given.jobs.has(unit) || kept.has(unit)
     const said = [...ancestors(unit)].flatMap((one) => answers.get(one)?._tag ?? [])
     const isPart = said.includes('Done') || said.includes('Keep')
@@ -275,7 +274,7 @@ const checkFirstSave = (report: Report, execution: Execution, changes: ReadonlyA
     report('OverrideKept', `${unit} is not recorded as done, though ${due.why}`, unit)
 }
 
-/** Returns whether an answer declared the unit, or what it is in, done, or keeps its evidence. */
+/** Returns whether an answer other than `Again` covers the unit. */
 const isDeclared = ({ answers }: Execution, unit: string): boolean =>
   [...answers].some(([of, { _tag }]) => _tag !== 'Again' && isWithin(of, unit))
 

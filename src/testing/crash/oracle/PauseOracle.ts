@@ -40,17 +40,17 @@ type Execution = ReturnType<typeof newExecution>
 
 export type PauseOracle = ReturnType<typeof makePauseOracle>
 
-/** `mayFail`: the store has injected faults, so requesters may get errors. */
-export const makePauseOracle = (report: Report, mayFail: boolean) => {
+/** `storeMayFail`: the store has injected faults, so requesters may get errors. */
+export const makePauseOracle = (report: Report, storeMayFail: boolean) => {
   let current = newExecution(0)
   let asking = 0
   let hasRequestFailed = false
   let tooLate = false
   let cancelled: string | undefined
   return {
-    /** An execution or a poll starts. The millisecond of its claim stands for it; two executions of one process may share it. */
+    /** An execution or a poll starts. A request addresses the millisecond of a claim, which two executions of one process may share. */
     begins: (life: number): void => {
-      current = { ...newExecution(life), asked: current.life === life && current.asked, inDoubt: mayFail }
+      current = { ...newExecution(life), asked: current.life === life && current.asked, inDoubt: storeMayFail }
     },
     claimed: (): void => {
       current.holds = true
@@ -70,7 +70,7 @@ export const makePauseOracle = (report: Report, mayFail: boolean) => {
         /** The requester got a reply. */
         answered: (answer: Answer, alive: boolean): void => {
           asking -= 1
-          // The next process takes the request in.
+          // If this process dies, the next one takes the cancel in.
           if (by._tag === 'Cancel' && E.isRight(answer) && execution === current && !execution.over)
             cancelled = timeOf(by)
           if (!alive || execution.over || execution !== current) return
@@ -80,7 +80,7 @@ export const makePauseOracle = (report: Report, mayFail: boolean) => {
             if (isFormer) return
             execution[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
             if (call === 'save') execution.saving = execution.starting
-          } else checkReply(report, by, answer, mayFail, execution.open)
+          } else checkReply(report, by, answer, storeMayFail, execution.open)
         }
       }
     },
@@ -122,7 +122,7 @@ export const makePauseOracle = (report: Report, mayFail: boolean) => {
       if (E.isLeft(result)) return
       checkEnding(report, current, result.right, recorded, cancelled)
     },
-    /** What a process left behind that ended by itself. */
+    /** Checks the requests and the pointer that a process left when it ended by itself. */
     left: async (
       requests: Requests,
       checkpoint: Checkpoint,
@@ -155,12 +155,12 @@ const checkReply = (
   report: Report,
   by: ConcurrentRequest,
   answer: Answer,
-  mayFail: boolean,
+  storeMayFail: boolean,
   open: Pick<ReadonlySet<string>, 'has'>
 ): void => {
   if (by._tag !== 'PauseAtCall' && open.has(by.unit) && E.isRight(answer))
     report('PauseKept', `${by.unit} runs, and the request was answered as if no process held the run`, by.unit)
-  if (E.isRight(answer) || mayFail || (by._tag === 'PauseAtCall' && answer.left._tag === 'NoSuchRun')) return
+  if (E.isRight(answer) || storeMayFail || (by._tag === 'PauseAtCall' && answer.left._tag === 'NoSuchRun')) return
   report('PauseKept', `the request failed: ${describe(answer.left)}`)
 }
 

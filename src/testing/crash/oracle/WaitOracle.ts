@@ -19,7 +19,7 @@ const nothingKept = () => ({
   open: new Map<Unit, PendingWait>(),
   answers: new Map<Unit, Json>(),
   /** The units whose answers may still be in the inbox. */
-  asked: new Set<Unit>(),
+  requested: new Set<Unit>(),
   done: new Set<Unit>(),
   failed: new Set<Unit>(),
   /** Tasks whose last attempt failed; the next attempt drops the waits of their code. */
@@ -40,7 +40,7 @@ export const makeWaitOracle = (note: Report, misfits: ReadonlyArray<Json>) => {
   let program: Program<unknown, unknown> | undefined
   const kept = nothingKept()
   const report: ReportWait = (unit, what) => note('WaitKept', what, unit)
-  const { open, answers, asked, done, failed, suspended, items } = kept
+  const { open, answers, requested, done, failed, suspended, items } = kept
   const isWait = (unit: Unit): boolean =>
     program !== undefined && tasksOf(program, items).get(unit)?.awaits !== undefined
   return {
@@ -71,9 +71,9 @@ export const makeWaitOracle = (note: Report, misfits: ReadonlyArray<Json>) => {
     answers: (unit: Unit, how: 'acknowledged' | 'requested' | 'refused', at: string): void => {
       const wait = open.get(unit)
       const isAnswered = answers.has(unit)
-      if (how === 'requested') asked.add(unit)
+      if (how === 'requested') requested.add(unit)
       if (how === 'acknowledged' && !isAnswered) report(unit, `the answer to ${unit} was acknowledged, and is not kept`)
-      if (how === 'refused' && wait?._tag === 'Answer' && !isOver(wait, at) && !isAnswered && !asked.has(unit))
+      if (how === 'refused' && wait?._tag === 'Answer' && !isOver(wait, at) && !isAnswered && !requested.has(unit))
         report(unit, `${unit} waits for an answer, and one was refused`)
     },
     rests: (units: ReadonlyArray<PendingUnit>): void => {
@@ -129,7 +129,7 @@ const follow = (kept: Kept, report: ReportWait, change: Change.Change, misfits: 
       if (answers.has(unit)) report(unit, `two answers to ${unit} were recorded`)
       if (done.has(unit)) report(unit, `${unit} was completed, and then an answer to it was recorded`)
       if (isOver(open.get(unit), at)) report(unit, `${unit} was answered after its time limit`)
-      kept.asked.delete(unit)
+      kept.requested.delete(unit)
       answers.set(unit, value)
       break
     }

@@ -61,15 +61,14 @@ export const dueIn = (
     [unit, ...ancestors(unit)].flatMap((one) => answers.get(one)?._tag ?? [])[0]
   const asked = units(needsEvidence)
   const kept = asked.filter((record) => said(record) === 'Keep')
-  const again = [
-    ...missing.filter((record) => !kept.includes(record) && needsEvidence(record.unit)),
-    ...asked.filter((record) => said(record) === 'Again' || said(record) === 'Done')
-  ]
+  const lost = missing.filter((record) => !kept.includes(record) && needsEvidence(record.unit))
+  const redone = asked.filter((record) => said(record) === 'Again' || said(record) === 'Done')
   const forced = named === undefined ? [] : [named]
-  const seeds = [...forced, ...again.map(({ unit }) => unit)]
+  const seeds = [...forced, ...[...lost, ...redone].map(({ unit }) => unit)]
   const why = [
     ...forced.map((unit) => (override?._tag === 'FromStep' ? `it must run from ${unit} on` : `${unit} must run again`)),
-    ...again.map(({ unit }) => `the evidence of ${unit} is missing`)
+    ...lost.map(({ unit }) => `the evidence of ${unit} is missing`),
+    ...redone.map((record) => `the edited evidence of ${record.unit} got the answer ${said(record)?.toLowerCase()}`)
   ]
   return {
     isDue: (unit) => seeds.some((seed) => AGAIN.has(positionOfUnit(unit, seed))),

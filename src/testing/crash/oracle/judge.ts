@@ -84,7 +84,7 @@ const sameKey = <World>({ trace, program }: Between<World>): ReadonlyArray<Findi
   return []
 }
 
-/** The maps that a unit is in an item of. */
+/** The maps around a unit. */
 const mapsAround = (workflow: Workflow, unit: Unit): ReadonlyArray<Unit> =>
   [...ancestors(unit)].filter((one) => definitionAt<Step>(workflow, one)?._tag === 'Map')
 

@@ -40,8 +40,7 @@ export const drive = async (process: Driven, promise: Promise<unknown>, limits: 
       continue
     }
     turns += 1
-    const patience = limits.patienceMillis * (state.calls > 0 ? STORE_PATIENCE : 1)
-    const isPatienceOver = now - since >= patience
+    const isPatienceOver = now - since >= patienceWith(state, limits)
     if ((state.calls > 0 || isWorking(state)) && !isPatienceOver) continue
     const next = clock.sleeping()[0]
     if (next !== undefined) {
@@ -52,6 +51,10 @@ export const drive = async (process: Driven, promise: Promise<unknown>, limits: 
     } else if (isPatienceOver) return 'stuck'
   }
 }
+
+/** The real time to wait for work in flight. */
+export const patienceWith = ({ calls }: Activity, { patienceMillis }: Limits): number =>
+  patienceMillis * (calls > 0 ? STORE_PATIENCE : 1)
 
 /** Detects a unit that runs and does not sleep. */
 export const isWorking = ({ running, asleep }: Activity): boolean => running > asleep

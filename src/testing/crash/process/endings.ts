@@ -2,7 +2,7 @@
 import type { RunError } from '../../../executor/errors/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Limits } from './drive.js'
-import { isWorking } from './drive.js'
+import { isWorking, patienceWith } from './drive.js'
 import type { Activity } from './Life.js'
 
 /** The errors that a process may end with if its store is faulty. */
@@ -17,10 +17,10 @@ export const MAX_STORE_ERRORS = 10
 
 /** Why a process that does not end is a violation. */
 export const STUCK = {
-  stuck: (state: Activity, { patienceMillis }: Limits): string => {
+  stuck: (state: Activity, limits: Limits): string => {
     const inFlight = isWorking(state) ? 'a step does not end' : 'nothing is in flight'
     const what = state.calls > 0 ? 'a call of the store does not end' : inFlight
-    return `${what}: nothing has happened for ${patienceMillis} ms, and nothing sleeps`
+    return `${what}: nothing has happened for ${patienceWith(state, limits)} ms, and nothing sleeps`
   },
   endless: (_: Activity, { maxWaits }: Limits): string =>
     `the clock was advanced ${maxWaits} times, and the process did not end`

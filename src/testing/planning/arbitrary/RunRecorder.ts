@@ -96,7 +96,7 @@ export const recorderOf = (from: SimulatedRun, samples: Samples) => {
     adopt: (edited: Workflow): void => {
       workflow = edited
     },
-    /** Records a change now, unless it has a time. */
+    /** Records a change, with its own time or that of the next revision. */
     put: (undated: Undated<Change>, within?: true): void => {
       const change = { at: timeOf(checkpoint.revision + 1), ...undated }
       const next = apply(checkpoint, change)

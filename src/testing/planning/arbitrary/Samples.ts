@@ -27,7 +27,7 @@ export const defaultSamples: Samples = (task) => {
   return accepted.length > 0 ? accepted : built(task)
 }
 
-/** Thirty samples of each arbitrary, always the same, that the task accepts; usual outputs of others. A renamed task gets any of them. */
+/** Accepted ones of thirty fixed samples for a unit with an arbitrary, else common values; a task that accepts none of these gets samples of any unit. */
 export const samplesOf = (outputs: Outputs = {}): Samples => {
   const given = new Map(Object.entries(outputs).map(([unit, of]) => [unit, fc.sample(of, { numRuns: 30, seed: 1 })]))
   const all = [...given.values()].flat()
@@ -64,7 +64,7 @@ export const chooseOutput = (
   return outputs[choices.below(Math.max(1, outputs.length))]
 }
 
-/** `Done` with an accepted output; `Again` if there is none and variables need one. */
+/** `Done` with an accepted output; `Again` if none is known and the task or its variables need one. */
 export const doneAnswer = (samples: Samples, task: Task, unit: string, choices: Choices): Answer => {
   const isRequired = task.captures.length > 0
   const output = chooseOutput(samples, task, unit, choices, isRequired)

@@ -13,7 +13,7 @@ import { completion, failedAttempt } from './records.js'
 import type { RunRecorder } from './RunRecorder.js'
 import { isSubStep, taskUnits } from './tree.js'
 
-/** A plan without open questions, and what it is for. */
+/** A plan without open questions, with its workflow and options. */
 export interface ChosenPlan {
   readonly workflow: Workflow
   readonly plan: ResumePlan

@@ -75,14 +75,14 @@ const stepSpec = (depth: number): fc.Arbitrary<StepSpec> => {
   })
 }
 
-/** The maximum number of tasks in a workflow. */
+/** The maximum number of tasks in a workflow, except that each top-level step has at least one. */
 const MAX_TASKS = 12
 
 const PART_NAMES = ['unit', 'lint', 'constructor', 'toString']
 
 type Sized = readonly [step: Step, tasks: number]
 
-/** A composite with more tasks than there is `room` for becomes a task. */
+/** A composite gets only as many parts as there is `room` for tasks; without parts it becomes a task. */
 const stepOf = (spec: StepSpec, name: string, place: string, room: number): Sized => {
   const { task, kind } = spec
   const steps: Array<Step> = []

@@ -148,7 +148,7 @@ export const checkDecision = ({ unit, _tag, reason }: Decision, tag: Decision['_
   assert.equal(_tag === tag, is, is ? `${unit} gets ${found} instead of ${tag}` : `${unit} must not get ${found}`)
 }
 
-/** The tasks and unexpanded maps that a plan runs. */
+/** The tasks and unexpanded maps that a plan neither skips nor polls. */
 export const scheduled = (plan: ResumePlan): ReadonlyArray<string> =>
   works(plan)
     .filter((one) => one._tag !== 'Skip' && one._tag !== 'Poll')

@@ -9,8 +9,8 @@ import type { LawResult } from './PlanLaw.js'
  * The result of checking the laws on a workflow, as plain data.
  *
  * - `results`: one for each law. `violations`: those that do not hold. `seed`: repeats all of it.
- * - `problems`: why nothing was checked: an option or the definition is invalid, a function of the workflow throws, or no accepted
- *   output is known for some units; pass it in `outputs`.
+ * - `problems`: why nothing was checked: an option or the definition is invalid, `accepts` of a task throws, or no accepted
+ *   output is known for some units; pass arbitraries of these in `outputs`.
  *
  * @category model
  */

@@ -145,12 +145,12 @@ const changedAt = (
   for (const [place, left] of places) {
     if (!now.has(place)) continue
     const is = now.get(place)
-    for (const was of afterIntact(left, (one) => isArtifactAs(one, is))) other.add(was)
+    for (const was of afterIntact(left, (one) => isSameArtifact(one, is))) other.add(was)
   }
   return changedIn(checkpoint, (was) => (other.has(was) ? [{ was, ...defined({ is: now.get(keyOf(was)) }) }] : []))
 }
 
-const isArtifactAs = (one: Evidence, is: Evidence | undefined): boolean =>
+const isSameArtifact = (one: Evidence, is: Evidence | undefined): boolean =>
   one._tag === 'Artifact' && is?._tag === 'Artifact' && one.size === is.size && one.sha256 === is.sha256
 
 interface RecordedEvidence {

@@ -305,15 +305,15 @@ const partNamesOf = ({ workflow, items }: Checkpoint, unit: Unit): ReadonlyArray
   return found === undefined || found._tag === 'Task' ? undefined : partNames(found, unit, items)
 }
 
-interface InFlightUnit {
+interface StartedUnit {
   readonly next: number
   readonly mayHaveActed: boolean
   readonly waits?: true
 }
 
-/** The units in flight after some changes, computed independently of the checkpoint. */
-const startedBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, InFlightUnit> => {
-  const started = new Map<string, InFlightUnit>()
+/** The units that started and did not complete in these changes, computed independently of the checkpoint. */
+const startedBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, StartedUnit> => {
+  const started = new Map<string, StartedUnit>()
   const failed = (unit: Unit, next: number, outcome: Outcome): void =>
     void started.set(unit, { next, mayHaveActed: outcome === 'unknown' })
   for (const change of changes) {
