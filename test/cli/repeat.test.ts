@@ -451,7 +451,7 @@ describe('`resume --from-step` at a completed step of another kind', () => {
     ],
     ['a group with another name', `{ wave: a, groups: { g: { ${pay} } } }`, `{ wave: a, groups: { h: { ${pay} } } }`],
     ['a wave that is now an idempotent task', `{ wave: a, groups: { g: { ${pay} } } }`, '{ name: a, shell: "true" }']
-  ])('asks before it repeats what was not idempotent: %s', async (_, was, now) => {
+  ])('resume --from-step asks before it repeats what was not idempotent: %s', async (_, was, now) => {
     within({ 'w.yml': `name: w\nsteps:\n  - ${was}\n  - { name: z, shell: "exit 1" }\n` })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
     place.write('w.yml', `name: w\nsteps:\n  - ${now}\n  - { name: z, shell: "true" }\n`)
@@ -461,7 +461,7 @@ describe('`resume --from-step` at a completed step of another kind', () => {
     expect((await place.dogear(['resume', 'r1', '--from-step', 'a', '--yes'])).code).toBe(0)
   })
 
-  test('asks before it repeats a task in doubt that is now a wave, also with --changes ignore', async () => {
+  test('resume --from-step asks before it repeats a task in doubt that is now a wave, also with --changes ignore', async () => {
     within({ 'w.yml': `name: w\nsteps:\n  - { name: a, shell: "echo paid >> log; exit 1", idempotent: false }\n` })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
     place.write('w.yml', `name: w\nsteps:\n  - { wave: a, groups: { g: { ${pay} } } }\n`)
