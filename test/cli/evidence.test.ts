@@ -208,7 +208,7 @@ steps:
 })
 
 describe('the text about missing evidence', () => {
-  test('a resume reports missing evidence with the same text as plan', async () => {
+  test('plan reports missing evidence with the text in the guide', async () => {
     const guide = read('docs/guide/evidence.md')
     const [workflow = ''] = blocks(guide, 'yaml')
     const [story = ''] = blocks(guide, 'console')

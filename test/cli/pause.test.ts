@@ -152,7 +152,7 @@ test('an invalid pause pointer is refused with exit code 5 and kept; a run named
   expect((await place.dogear(['resume', 'r'])).code).toBe(0)
 })
 
-test('a run without an owner is not paused: the command prints its status and writes nothing', async () => {
+test('a pause of a failed or paused run prints the status of the run and writes nothing', async () => {
   place = sandbox({ 'w.yml': workflow, 'bad.yml': 'steps: [{ shell: exit 1 }]' })
   await place.dogear(['run', 'bad.yml', '--id', 'bad0'])
   const before = (await place.shell('ls -laR .dogear')).stdout

@@ -262,7 +262,7 @@ describe('`onSuccess` of a workflow file', () => {
   const file = (onSuccess: string): string =>
     `name: w\nonSuccess: ${onSuccess}\nsteps:\n  - { name: one, shell: echo 1, capture: one }\n  - { name: two, shell: test -e fixed }\n`
 
-  test('archive keeps the last checkpoint of a completed run in one file, and a failed run whole', async () => {
+  test('onSuccess: archive keeps the last checkpoint of a completed run in one file, and a failed run whole', async () => {
     within({ 'w.yml': file('archive') })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(1)
     expect(runs()).toEqual(['r'])
@@ -277,7 +277,7 @@ describe('`onSuccess` of a workflow file', () => {
     expect(runs()).toEqual([])
   })
 
-  test('delete keeps nothing of a completed run', async () => {
+  test('onSuccess: delete keeps nothing of a completed run', async () => {
     within({ 'w.yml': file('delete'), fixed: '' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect([code, stderr]).toEqual([
@@ -288,7 +288,7 @@ describe('`onSuccess` of a workflow file', () => {
     expect(existsSync(join(home(), 'archive'))).toBe(false)
   })
 
-  test('delete also applies to a run whose last step is a job that a poll collects', async () => {
+  test('onSuccess: delete also applies to a run whose last step is a job that a poll collects', async () => {
     within({ 'w.yml': 'name: w\nonSuccess: delete\nsteps:\n  - job: { submit: echo 1, poll: "true" }\n' })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(75)
     const { code, stderr } = await place.dogear(['poll', 'r'])
@@ -296,7 +296,7 @@ describe('`onSuccess` of a workflow file', () => {
     expect(runs()).toEqual([])
   })
 
-  test('delete waits until the workspace of the completed run is merged or cleaned', async () => {
+  test('onSuccess: delete waits until the workspace of the completed run is merged or cleaned', async () => {
     within({ 'w.yml': 'name: w\nworkspace: directory\nonSuccess: delete\nsteps:\n  - shell: echo made > made\n' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect([code, stderr]).toEqual([0, expect.stringContaining('its state is kept: its workspace is still there')])

@@ -451,7 +451,7 @@ describe('`resume --from-step` at a completed step of another kind', () => {
     ],
     ['a group with another name', `{ wave: a, groups: { g: { ${pay} } } }`, `{ wave: a, groups: { h: { ${pay} } } }`],
     ['a wave that is now an idempotent task', `{ wave: a, groups: { g: { ${pay} } } }`, '{ name: a, shell: "true" }']
-  ])('asks before it repeats what was not idempotent: %s', async (_, was, now) => {
+  ])('resume --from-step asks before it repeats what was not idempotent: %s', async (_, was, now) => {
     within({ 'w.yml': `name: w\nsteps:\n  - ${was}\n  - { name: z, shell: "exit 1" }\n` })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
     place.write('w.yml', `name: w\nsteps:\n  - ${now}\n  - { name: z, shell: "true" }\n`)
@@ -465,7 +465,7 @@ describe('`resume --from-step` at a completed step of another kind', () => {
     ['another name', `{ name: a2, ${pay} }`],
     ['another name and no longer its flag', '{ name: a2, shell: "echo paid >> log" }'],
     ['a wave around it', `{ wave: w, groups: { a: { ${pay} } } }`]
-  ])('asks before it repeats a later step that the edit gave %s', async (_, now) => {
+  ])('resume --from-step asks before it repeats a later step that an edit gave %s', async (_, now) => {
     const around = (step: string, last: string): string =>
       `name: w\nsteps: [{ name: o, shell: "true" }, ${step}, { name: z, shell: "${last}" }]\n`
     within({ 'w.yml': around(`{ name: a, ${pay} }`, 'exit 1') })
@@ -478,15 +478,17 @@ describe('`resume --from-step` at a completed step of another kind', () => {
     expect(place.read('log')).toBe('paid\npaid\n')
   })
 
-  test('does not ask about a removed step if no step is new', async () => {
-    within({ 'w.yml': `name: w\nsteps: [{ name: o, shell: "true" }, { name: a, ${pay} }, { name: z, shell: "exit 1" }]\n` })
+  test('resume --from-step does not ask about a removed step if no step is new', async () => {
+    within({
+      'w.yml': `name: w\nsteps: [{ name: o, shell: "true" }, { name: a, ${pay} }, { name: z, shell: "exit 1" }]\n`
+    })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
     place.write('w.yml', 'name: w\nsteps: [{ name: o, shell: "true" }, { name: z, shell: "exit 1" }]\n')
     expect((await place.dogear(['resume', 'r1', '--from-step', 'o'])).code).toBe(1)
     expect(place.read('log')).toBe('paid\n')
   })
 
-  test('asks before it repeats a task in doubt that is now a wave, also with --changes ignore', async () => {
+  test('resume --from-step asks before it repeats a task in doubt that is now a wave, also with --changes ignore', async () => {
     within({ 'w.yml': `name: w\nsteps:\n  - { name: a, shell: "echo paid >> log; exit 1", idempotent: false }\n` })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
     place.write('w.yml', `name: w\nsteps:\n  - { wave: a, groups: { g: { ${pay} } } }\n`)

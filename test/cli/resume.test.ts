@@ -896,13 +896,16 @@ describe('damaged state', () => {
     expect(existsSync(newestJournal())).toBe(true)
   })
 
-  test.skipIf(process.getuid?.() === 0)('unwritable state exits with 5 and prints the remedy', async () => {
-    within({ 'w.yml': three })
-    await place.shell('mkdir locked && chmod 500 locked')
-    const { code, stderr } = await place.dogear(['run', 'w.yml', '--home', 'locked/state'])
-    expect(code).toBe(5)
-    expect(stderr).toContain('EACCES')
-  })
+  test.skipIf(process.getuid?.() === 0)(
+    'a command that cannot write its state folder exits with 5 and prints EACCES',
+    async () => {
+      within({ 'w.yml': three })
+      await place.shell('mkdir locked && chmod 500 locked')
+      const { code, stderr } = await place.dogear(['run', 'w.yml', '--home', 'locked/state'])
+      expect(code).toBe(5)
+      expect(stderr).toContain('EACCES')
+    }
+  )
 
   test('a command whose state folder is a file exits with 5', async () => {
     within({ 'w.yml': three, state: 'not a folder' })
@@ -913,7 +916,7 @@ describe('damaged state', () => {
     )
   })
 
-  test('a superseded run writes nothing more and exits with 6', async () => {
+  test('a run whose folder was moved writes nothing more, and dogear exits with 6', async () => {
     // `mv` is one call. During `rm -r` the run could write its copy into a folder that is already empty.
     within({ 'w.yml': 'steps: [{ shell: \'mv "$DOGEAR_HOME/runs/$DOGEAR_RUN_ID" gone\' }, { shell: touch never }]' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
@@ -1072,7 +1075,7 @@ test('a resume with two removed steps in doubt and one other edit names that edi
   expect(linesOf(stderr)).toContain('After that, undo the other edit, or accept it with --changes ignore')
 })
 
-test('beside a removed step in doubt, a completed step of another kind is to be undone, not accepted', async () => {
+test('beside a removed step in doubt, the edit of a completed step into another kind is to be undone, not accepted', async () => {
   const was = `steps:
   - { name: a, shell: 'true' }
   - { name: pay, shell: exit 1, idempotent: false }

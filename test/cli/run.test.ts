@@ -378,7 +378,7 @@ describe('output', () => {
     expect(stderr.includes('\x1b[')).toBe(coloured)
   })
 
-  test('control characters are printed escaped', async () => {
+  test('control characters of the workflow file are printed escaped, and those of an error of a command are left out', async () => {
     within({
       'w.yml': `steps: [{ name: a, summary: "x\\ty \\e[31mz", shell: "printf '\\\\033[2J\\\\007gone' >&2; exit 1" }]`
     })

@@ -110,7 +110,7 @@ test('a step fails with WAIT_TIMEOUT when no answer came in time, and a resume w
   expect((await place.dogear(['resume'])).code).toBe(75)
 })
 
-test('a step whose answer did not come in time ends with the command that waits again', async () => {
+test('a resume whose step got no answer in time prints the command that waits again last', async () => {
   await started(release.replace('3d', '50ms'))
   await delay(60)
   const { code, stderr } = await place.dogear(['resume'])
@@ -182,7 +182,7 @@ test('a run that sleeps exits with 75 and prints when to resume it with which co
   expect(place.read('log')).toBe('before\n')
 })
 
-test('a paused run that sleeps prints only when to resume it', async () => {
+test('a pause of a run that sleeps prints only when to resume the run', async () => {
   await started(nap('14d'))
   expect(linesOf((await place.dogear(['pause', 'r-1'])).stderr)).toEqual([
     expect.stringMatching(/^Resume at \S+Z or later with:$/),
@@ -190,7 +190,7 @@ test('a paused run that sleeps prints only when to resume it', async () => {
   ])
 })
 
-test('a failed run with a group that sleeps prints only that a resume is possible now', async () => {
+test('a failed run with a group that sleeps prints only the resume after a fix, and no wake time', async () => {
   const { stderr } = await started(`steps:
   - wave: all
     groups: { nap: { sleep: 14d }, fails: { shell: exit 1 } }

@@ -19,7 +19,7 @@ const hidden = (file: string, pattern: RegExp): number =>
 
 const MEBIBYTE = 1_048_576
 
-/** The numbers in a text, without the commas between thousands. */
+/** The numbers in a string, without the commas between thousands. */
 const numbers = (text: string): readonly number[] =>
   [...text.matchAll(/\d[\d,]*(\.\d+)?/g)].map(([digits]) => Number(digits.replaceAll(',', '')))
 

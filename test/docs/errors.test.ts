@@ -119,14 +119,14 @@ function* helpCodes(source: string): Iterable<readonly [string, string]> {
 
 describe('the exit codes', () => {
   test.each([...exits('StorageError'), ...exits('RunError')])(
-    'the page lists the exit code of the command for %s, an error of the library',
+    'docs/errors.md lists the exit code of the command for %s, an error of the library',
     (_tag, said) => {
       expect(said).toEqual([ofError({ _tag: 'NotDone', error: { _tag }, hints: [] } as unknown as CliError)])
     }
   )
 
   test.each(exits('CliError').filter(([tag]) => tag !== 'NotDone'))(
-    'the page lists the exit codes of the command for %s, an error of the command',
+    'docs/errors.md lists the exit codes of the command for %s, an error of the command',
     (_tag, said) => {
       const each = signals.map((signal) => ofError({ _tag, signal } as unknown as CliError))
       expect(said).toEqual([...new Set(each)])
@@ -134,7 +134,7 @@ describe('the exit codes', () => {
   )
 
   test.each(exits('RunOutcome'))(
-    'the page lists the exit code of the command for a run that ended as %s',
+    'docs/errors.md lists the exit code of the command for a run that ended as %s',
     (_tag, said) => {
       const each = signals.map((signal) => ofOutcome({ _tag } as unknown as RunOutcome, O.some(signal)))
       expect(said).toEqual([...new Set(each)])

@@ -100,7 +100,7 @@ describe('a plan', () => {
 
 describe('the options of a plan', () => {
   law(
-    'a plan with fromStep runs the named step and all later ones, and no earlier one',
+    'a plan with fromStep runs the named step and all later ones or asks about their pending jobs, and skips all earlier ones',
     momentsWithOptions,
     ({ moment, options }) => {
       const { fromStep, outputs } = { fromStep: moment.workflow.steps.at(-2)?.name, ...options }
@@ -122,14 +122,18 @@ describe('the options of a plan', () => {
     }
   )
 
-  law('restartWave runs all groups of the wave', momentsWithOptions, ({ moment, options: { restartWave } }) => {
-    if (restartWave === undefined) return
-    const plan = planOf(moment, { restartWave })
-    for (const { _tag, reason, unit } of plan.decisions) {
-      const isAsked = _tag === 'Confirm' && reason._tag === 'JobPending'
-      if (isWithin(unit, restartWave) && !isAsked) assert.deepEqual([_tag, reason._tag], ['Run', 'Forced'])
+  law(
+    'restartWave runs all groups of the wave, or asks about their pending jobs',
+    momentsWithOptions,
+    ({ moment, options: { restartWave } }) => {
+      if (restartWave === undefined) return
+      const plan = planOf(moment, { restartWave })
+      for (const { _tag, reason, unit } of plan.decisions) {
+        const isAsked = _tag === 'Confirm' && reason._tag === 'JobPending'
+        if (isWithin(unit, restartWave) && !isAsked) assert.deepEqual([_tag, reason._tag], ['Run', 'Forced'])
+      }
     }
-  })
+  )
 
   law(
     'a plan that runs a completed unit again runs everything after it again, except units declared done or kept',
@@ -321,7 +325,7 @@ describe('a unit that is not idempotent', () => {
   )
 
   law(
-    'a unit that is not idempotent is done once it is confirmed, with the given output',
+    'a unit that is not idempotent is recorded as done, with the given output, once the answer "done" is recorded',
     fc.tuple(undisturbedRun(), fc.constantFrom<Json>(null, false, 0, 7)),
     ([run, given]) => {
       const answers = new Map<string, Answer>()

@@ -530,7 +530,7 @@ describe('missing evidence', () => {
     }
   })
 
-  test('missing evidence raises questions that name their cause', () => {
+  test('the questions that missing evidence raises name their cause', () => {
     const plan = planned(checkpoint, workflow, { evidence: [{ unit: 'build', missing }] })
     assert.deepEqual(openQuestions(plan).map(describeQuestion), [
       '"publish" may already have taken effect, and is not idempotent; it would run again because the result of "build" may differ'
@@ -861,7 +861,7 @@ describe('a step that is named by its number', () => {
     ]
   }
 
-  test('an edit that puts another step in the place of a step in doubt is refused', () => {
+  test('an edit that puts another step in the place of a step in doubt is refused unless changes are ignored', () => {
     assert.equal(openQuestions(planned(asked, ran)).length, 1)
     const [problem] = problems(asked, now)
     assert.ok(problem?._tag === 'WorkflowChanged' && problem.inDoubt === true && problem.edit === 'changed')

@@ -218,7 +218,7 @@ describe('an error', () => {
 describe('a message', () => {
   const begun = textWith(['… (30 characters)', 'ab', '**', ...['a', 'b', '*']])
 
-  test('shows no start of a secret where its text was cut off', () => {
+  test('a redacted message shows no start of a secret where its text was cut off', () => {
     const redaction = Redaction.make(['tok-1234567890'])
     assert.equal(
       Redaction.text(redaction, 'a: tok-12… (99 characters), b: t… (99 characters) tok-'),
@@ -229,13 +229,16 @@ describe('a message', () => {
   test.each([
     ['characters* ', 'characterscha… (37 characters)'],
     ['b***a', 'bb***… (30 characters)']
-  ])('stays the same when it is redacted again, even if its `***` at a cut forms a secret: %s', (value, message) => {
-    const redaction = Redaction.make([value])
-    const once = Redaction.text(redaction, message)
-    assert.equal(Redaction.text(redaction, once), once)
-  })
+  ])(
+    'a redacted message stays the same when it is redacted again, even if its `***` at a cut forms a secret: %s',
+    (value, message) => {
+      const redaction = Redaction.make([value])
+      const once = Redaction.text(redaction, message)
+      assert.equal(Redaction.text(redaction, once), once)
+    }
+  )
 
-  law('stays the same when it is redacted again', fc.tuple(secrets, begun), ([values, message]) => {
+  law('a redacted message stays the same when it is redacted again', fc.tuple(secrets, begun), ([values, message]) => {
     const redaction = Redaction.make(values)
     const once = Redaction.text(redaction, message)
     assert.equal(Redaction.text(redaction, once), once)

@@ -14,7 +14,7 @@ import { law } from './law.js'
 
 const text = (bytes: number): string => 'x'.repeat(bytes - 2)
 
-test('the first save of a claim may exceed the size limit, unless it begins the run or starts an attempt', () => {
+test('a save may exceed the size limit if it belongs to a move, or is the first of a claim and neither begins the run nor starts an attempt', () => {
   const first = { baseBytes: 0, revision: 7 }
   const sizes = (['Answered', 'Interrupted', 'AttemptStarted'] as const).map((_tag) => slack(first, [{ _tag }]))
   assert.deepEqual(sizes, [RESUME_BYTES, RESUME_BYTES, 0])

@@ -31,7 +31,7 @@ const stop = async (server: Server, signal: NodeJS.Signals = 'SIGTERM'): Promise
 }
 
 test.each(['charge order-7', 'ship order-7'])(
-  'a server that is killed before "%s" finishes the run at boot',
+  'after a server is killed before "%s", the next server finishes the run at boot',
   async (line) => {
     const first = await serve(line)
     const answer = await fetch(first.url, { method: 'POST' })

@@ -223,7 +223,7 @@ describe('declaring a unit done', () => {
     await nothingLeft(world, program)
   })
 
-  test('declaring a unit done keeps the evidence that still exists on record', async () => {
+  test('declaring a unit done keeps on record the evidence that still exists', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),
@@ -256,7 +256,7 @@ describe('declaring a unit done', () => {
     await nothingLeft(world, program)
   })
 
-  test('declaring two steps done keeps the evidence of the second one on record', async () => {
+  test('declaring two steps done keeps on record the evidence of the second one', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),

@@ -121,7 +121,7 @@ describe('a question about a check', () => {
     assert.deepEqual(world.log, ['work'])
   })
 
-  test('a prompt about a check does not extend the timeout', async () => {
+  test('after a prompt about a check the attempt has only the rest of its timeout', async () => {
     const world = newWorld()
     const process = thinking(world)
     const { failures } = ended(
@@ -222,7 +222,7 @@ describe('a tree', () => {
   const treeOf = (part: Partial<WorkingTree>): WorkingTree => ({ ...newProcess().environment.tree, ...part })
 
   test.each(['task', 'wave'] as const)(
-    'a working tree that throws fails the check of a %s, and a later resume is refused',
+    'a working tree that throws fails the check of a %s, and a resume that reads evidence is refused with TreeUnreadable',
     async (kind) => {
       const world = newWorld()
       const tree = treeOf({

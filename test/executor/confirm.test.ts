@@ -1,4 +1,4 @@
-/** Questions of a resume that are answered beforehand, without the program: what a resume with the same answers would do. */
+/** Answers that are recorded without the program, before the resume that would ask. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'

@@ -206,7 +206,7 @@ describe('a step inserted before a task whose attempt is in flight', () => {
   const transient = (message: string) =>
     StepFailure.transient(StepError.make('E', message), 'notApplied') as unknown as Error
 
-  /** Fails in attempt 1, and sleeps in the second; `seen` has the number of each attempt. `isBroken`: whether it fails after that, too. */
+  /** Fails in attempt 1, and sleeps in attempt 2. `seen`: the number of each attempt; `isBroken`: it fails after the sleep, too. */
   const napping =
     (seen: Array<number>, isBroken = false) =>
     async (context: Context) => {

@@ -410,7 +410,7 @@ describe('a failed check of a unit', () => {
     assert.deepEqual(world.log, ['build', 'build'])
   })
 
-  test('a unit fails and runs again on a resume if the tree is not clean, and the error lists the paths', async () => {
+  test('a unit fails if the tree is not clean, and the error names the first five paths and counts the others', async () => {
     const world = newWorld()
     const failure = await failureOf(world, { expect: { cleanTree: true } }, ({ changed }) =>
       ['a', 'b', 'c', 'd', 'e', 'f', 'g'].forEach((path) => changed.add(path))

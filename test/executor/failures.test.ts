@@ -110,7 +110,7 @@ describe('a save that fails', () => {
       assert.ok(!first.events.some((event) => event._tag === 'RunFailed' || event._tag === 'RunCompleted'))
       const next = newProcess(world)
       ended(await next.perform(n === 1 ? run(three(world), 'r', {}) : resume(three(world), 'r')), 'Completed')
-      // The step whose record could not be written runs again: its effect was in flight, not lost.
+      // The step whose completion could not be saved runs again.
       const again = ['one', 'two', 'three'].slice(Math.max(0, n - 2))
       assert.deepEqual(world.log, [...['one', 'two', 'three'].slice(0, n - 1), ...again])
     }
@@ -357,7 +357,7 @@ describe('the end of a step', () => {
     assert.equal(typeof (await failing(() => TE.left(trap))).error.message, 'string')
   })
 
-  test('a step that returns a Right synchronously completes', async () => {
+  test('a step completes if its TaskEither returns a Right synchronously', async () => {
     const process = newProcess()
     const sync = (() => E.right('at once')) as unknown as TaskEither<unknown, unknown>
     const { checkpoint } = ended(

@@ -137,7 +137,7 @@ describe('a replaced input', () => {
     assert.deepEqual(recorded.slice(-3), ['Rewound', 'InputReplaced', 'AttemptStarted'])
   })
 
-  test('a replaced input of a completed run runs the step again', async () => {
+  test('a replaced input of a completed run applies to the step of fromStep and all later ones, which run again', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(runOrResume(order(world), 'r', { customer: 'Ada' })), 'Completed')
     const options = { fromStep: 'greet', input: bob }

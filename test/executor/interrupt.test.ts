@@ -222,7 +222,7 @@ describe('a stop', () => {
     }
   })
 
-  test('a stopped attempt that is idempotent is repeated, whatever outcome it reports', async () => {
+  test('the stopped attempt of an idempotent step is repeated, whatever outcome the attempt reports', async () => {
     const process = newProcess()
     const rolledBack = StepFailure.transient(StepError.make('Aborted', 'nothing was sent'), 'notApplied')
     const program = Program.fromSteps('copy', [
@@ -456,13 +456,13 @@ describe('a fenced run', () => {
     assert.equal((await stored(process.storage)).revision, before.revision)
   })
 
-  test('a save that the store refuses because of a later claim ends as Fenced', async () => {
+  test('a run ends as Fenced if the store refuses a save because of a later claim', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const program = Program.fromSteps('lost', [
       task('one', {
         run: () => {
-          // Another process supersedes this one; its signal fires, but the step ignores it.
+          // Another process supersedes this one; the signal of the step fires, but the step ignores it.
           memoryStorage(world.data)
           return TE.right(1)
         }

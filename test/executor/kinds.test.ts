@@ -39,9 +39,9 @@ const EDITS = KINDS.filter((kind) => kind !== 'wait').flatMap((was) =>
   KINDS.filter((now) => now !== was).map((now) => ({ was, now }))
 )
 
-describe('a completed unit whose kind was edited, with changes: ignore', () => {
+describe('a completed unit whose kind was edited', () => {
   test.each(EDITS.filter(({ was, now }) => formOf(was) !== formOf(now)))(
-    'a completed $was that is now a $now is refused, and nothing runs',
+    'with changes: ignore, a completed $was that is now a $now is refused, and nothing runs',
     async ({ was, now }) => {
       const { ran, outcome } = await resumedAs(was, now, { changes: 'ignore' })
       assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
@@ -59,7 +59,7 @@ describe('a completed unit whose kind was edited, with changes: ignore', () => {
   )
 
   test.each(EDITS.filter(({ was, now }) => formOf(was) === formOf(now)))(
-    'a completed $was that is now a $now keeps its result',
+    'with changes: ignore, a completed $was that is now a $now keeps its result',
     async ({ was, now }) => {
       const { ran, outcome } = await resumedAs(was, now, { changes: 'ignore' })
       assert.equal(outcome._tag, 'Completed', JSON.stringify(outcome))
@@ -85,7 +85,7 @@ describe('a completed unit whose kind was edited, with changes: ignore', () => {
   })
 })
 
-test('a sub-step in doubt that is now an idempotent group is a question, even with changes: ignore', async () => {
+test('a sub-step in doubt that is now an idempotent group raises a question, even with changes: ignore', async () => {
   let calls = 0
   const options = { id: 'r', storage: memoryStorage() }
   const agent = start().step('a', async ({ step }) => {
@@ -121,7 +121,7 @@ describe('an unfinished task with a completed sub-step', () => {
     ['is removed', 'removed', start().step('b', () => 1)],
     ['is renamed', 'removed', start().step('b', ({ step }) => step('pay', () => 1))],
     ['moves into a sequence', 'removed', start().sequence('s', (s) => s.step('a', ({ step }) => step('pay', () => 1)))],
-    ['becomes a wave with a group of that name', 'changed', start().wave('a', { pay: () => 1 })],
+    ['becomes a wave with a group named like the sub-step', 'changed', start().wave('a', { pay: () => 1 })],
     ['becomes a map', 'changed', start().map('a', { forEach: () => ['pay'], key: (one) => one }, () => 1)],
     ['becomes a wait', 'changed', start().waitFor('a')]
   ] as const
@@ -129,7 +129,7 @@ describe('an unfinished task with a completed sub-step', () => {
   for (const [what, edit, program] of EDITS) {
     const edited = program as unknown as ReturnType<typeof start>
 
-    test(`refuses an edit by which it ${what}, if the sub-step is not idempotent`, async () => {
+    test(`an edit by which a task with a completed sub-step ${what} is refused if the sub-step is not idempotent`, async () => {
       const { options, calls, agent } = failing(false)
       assert.equal((await runOutcome(agent, options))._tag, 'Failed')
       const outcome = await runOutcome(edited, options)
@@ -141,14 +141,14 @@ describe('an unfinished task with a completed sub-step', () => {
       assert.deepEqual(calls, ['pay'])
     })
 
-    test(`accepts an edit by which it ${what}, if the sub-step is idempotent`, async () => {
+    test(`an edit by which a task with a completed sub-step ${what} is accepted if the sub-step is idempotent`, async () => {
       const { options, agent } = failing(true)
       assert.equal((await runOutcome(agent, options))._tag, 'Failed')
       assert.notEqual((await runOutcome(edited, options))._tag, 'Refused')
     })
   }
 
-  test('may become a wave of a group at the path of a non-idempotent sub-step only after confirmation', async () => {
+  test('a task with a completed non-idempotent sub-step may become a wave with a group at the path of the sub-step only after confirmation', async () => {
     const { options, calls, agent } = failing(false)
     assert.equal((await runOutcome(agent, options))._tag, 'Failed')
     const edited = start().wave('a', { pay: () => calls.push('group') })
@@ -161,7 +161,7 @@ describe('an unfinished task with a completed sub-step', () => {
     assert.deepEqual(calls, ['pay'])
   })
 
-  test('may become a task with other code, whose calls are compared', async () => {
+  test('a task with a completed sub-step may get other code, whose calls are compared with the record', async () => {
     const { options, calls, agent } = failing(false)
     assert.equal((await runOutcome(agent, options))._tag, 'Failed')
     const fixed = start().step('a', ({ step }) => step('pay', { idempotent: false }, () => calls.push('pay')))
@@ -170,7 +170,7 @@ describe('an unfinished task with a completed sub-step', () => {
   })
 })
 
-test('a sub-step that was answered done while its task was a wait does not run in the task that is back', async () => {
+test('a sub-step that was declared done while an edit made its task a wait does not run after the edit is undone', async () => {
   const options = { id: 'r', storage: memoryStorage() }
   const calls: Array<string> = []
   const agent = (end: () => string) =>
@@ -202,7 +202,7 @@ for (const [what, program] of [
     start().sequence('a', (a) => a.sequence('g', (g) => g.sequence('pay', (pay) => pay.step('x', () => 'twice'))))
   ]
 ] as const)
-  test(`a nested sub-step in doubt that an edit replaces by ${what} is a question, even with changes: ignore`, async () => {
+  test(`a nested sub-step in doubt that an edit replaces by ${what} raises a question, even with changes: ignore`, async () => {
     const options = { id: 'r', storage: memoryStorage() }
     const agent = start().step('a', ({ step }) =>
       step('g', (inner) =>
@@ -255,18 +255,21 @@ describe('an edit while the evidence of an earlier step is missing', () => {
           await noReply()
         })
     ]
-  ])('is refused if it makes %s a wave, also if it would run again', async (_, failing) => {
-    const calls: Array<string> = []
-    const options = { id: 'r', storage: memoryStorage() }
-    const first = { ...options, environment: { artifacts: memoryArtifacts() } }
-    assert.equal((await runOutcome(failing(calls) as ReturnType<typeof start>, first))._tag, 'Failed')
-    const lost = { ...options, environment: { artifacts: memoryArtifacts() } }
-    const outcome = await runOutcome(built().wave('a', { g: pay(calls) }), lost)
-    assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
-    assert.deepEqual(calls, ['pay'])
-  })
+  ])(
+    'an edit that makes %s a wave is refused even if missing evidence makes that step run again',
+    async (_, failing) => {
+      const calls: Array<string> = []
+      const options = { id: 'r', storage: memoryStorage() }
+      const first = { ...options, environment: { artifacts: memoryArtifacts() } }
+      assert.equal((await runOutcome(failing(calls) as ReturnType<typeof start>, first))._tag, 'Failed')
+      const lost = { ...options, environment: { artifacts: memoryArtifacts() } }
+      const outcome = await runOutcome(built().wave('a', { g: pay(calls) }), lost)
+      assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
+      assert.deepEqual(calls, ['pay'])
+    }
+  )
 
-  test('is refused if it renames a completed step that is not idempotent, unless a flag runs that place', async () => {
+  test('an edit that renames a completed non-idempotent step is refused unless `fromStep` runs its place again', async () => {
     const calls: Array<string> = []
     const options = { id: 'r', storage: memoryStorage() }
     const first = { ...options, environment: { artifacts: memoryArtifacts() } }

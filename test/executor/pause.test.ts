@@ -377,7 +377,7 @@ describe('a pause request', () => {
     refused(await answer, 'NoSuchRun')
   })
 
-  test('a pause of a run without an owner leaves no request, and returns the status of the run', async () => {
+  test('a pause of a run that is already paused leaves no request, and returns the status of the run', async () => {
     const requests = memoryRequests()
     const { process } = await paused(requests)
     assert.deepEqual(right(await asking(process)), { _tag: 'AtRest', runId: 'r', status: 'paused' })
@@ -516,7 +516,7 @@ describe('a pause request', () => {
     refused(await asking(newProcess()), 'NoRequests')
   })
 
-  test('an execution without requests calls only `isAny` of the inbox, before each step', async () => {
+  test('an execution for which no request arrives calls only `isAny` of the inbox', async () => {
     let looks = 0
     const untouched = (): never => assert.fail('there is no request')
     const requests: Requests = {

@@ -152,7 +152,7 @@ describe('a failed check after a wave', () => {
     assert.deepEqual(world.log, [])
   })
 
-  test('the retry policy runs the wave three times, with all its groups', async () => {
+  test('the retry policy runs the wave at most three times, with all its groups', async () => {
     for (const [wrong, outcome] of [
       [2, 'Completed'],
       [3, 'Failed']
@@ -165,7 +165,7 @@ describe('a failed check after a wave', () => {
     }
   })
 
-  test('the retry policy runs all steps of a sequence again', async () => {
+  test('the retry policy runs all steps of a top-level sequence again', async () => {
     const world = newWorld()
     const after = failing(1)
     const program = pipe(

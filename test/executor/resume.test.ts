@@ -13,6 +13,7 @@ import type * as Plan from '../../src/domain/plan/Plan.js'
 import * as CheckpointState from '../../src/domain/checkpoint/CheckpointState.js'
 import * as IdempotencyKey from '../../src/domain/checkpoint/IdempotencyKey.js'
 import * as Program from '../../src/executor/program/Program.js'
+import { RunError } from '../../src/index.js'
 import * as RetryPolicy from '../../src/domain/workflow/RetryPolicy.js'
 import {
   CheckpointCodec,
@@ -535,12 +536,15 @@ describe('stored content', () => {
   test('stored content of a newer format stays unchanged, and the error says to upgrade', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
+    const before = await stored(memoryStorage(world.data))
     const newer = recovered('Exact', (checkpoint) => ({ ...(checkpoint as object), format: 2 }))
     const error = refused(
       await newProcess(world, { around: newer }).perform(resume(five([]), 'r')),
       'UnsupportedFormat'
     )
     assert.deepEqual([error.runId, error.found, error.supported], ['r', 2, 1])
+    assert.match(RunError.describe(error), /upgrade Dogear/)
+    assert.equal((await stored(memoryStorage(world.data))).revision, before.revision)
   })
 
   test.each([

@@ -217,7 +217,7 @@ describe('pruning', () => {
     return { world, given }
   }
 
-  test('pruning removes the runs that the policy selects, oldest first, and none that can be resumed', async () => {
+  test('pruning removes the runs that the policy selects, oldest first, and a failed run only if the policy names that status', async () => {
     const { world, given } = await withRuns()
     const process = newProcess(world, given)
     const found = right(await findExpired({ keep: 1 })(process.environment)())

@@ -85,7 +85,7 @@ const start = (name: string) => Program.start(name, { secrets: ['TOKEN', 'PIN'] 
 const fail = (error: unknown) => TE.left(error)
 
 describe('a secret', () => {
-  test('a secret is redacted from the items of a map and their keys before they are recorded', async () => {
+  test('a secret is redacted from the items of a map before their keys are computed and before the items are recorded', async () => {
     const { folder, told, environment } = onDisk()
     const got: Array<unknown> = []
     const leaking = (name: string, key?: (item: { readonly id: string }) => string) =>

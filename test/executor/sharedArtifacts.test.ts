@@ -45,13 +45,16 @@ describe('a unit that puts an artifact first and completes last', () => {
       await Promise.all([step('early', early), step('late', late)])
     })
   }
-  test.each(Object.keys(flows) as Array<keyof typeof flows>)('records the last content: %s', async (what) => {
-    const options = newRun()
-    let mails = 0
-    const flow = (flows[what] as (typeof flows)['a group of a wave']).step('mail', () => void mails++)
-    for (let n = 0; n < 3; n++) assert.equal((await runOutcome(flow, options))._tag, 'Completed')
-    assert.equal(mails, 1)
-  })
+  test.each(Object.keys(flows) as Array<keyof typeof flows>)(
+    'the record of a unit that puts an artifact first and completes last has the last content: %s',
+    async (what) => {
+      const options = newRun()
+      let mails = 0
+      const flow = (flows[what] as (typeof flows)['a group of a wave']).step('mail', () => void mails++)
+      for (let n = 0; n < 3; n++) assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+      assert.equal(mails, 1)
+    }
+  )
 
   test('two puts of one artifact at once are recorded as the store has them', async () => {
     const options = newRun()
@@ -180,7 +183,7 @@ describe('dropping the last record of an artifact', () => {
     assert.deepEqual(kept, [])
   })
 
-  test("a user's change stays in question although the record of a later step is dropped", async () => {
+  test("a user's change still raises a question if the record of a later step is dropped", async () => {
     const options = newRun()
     let isPutting = true
     const flow = workflow('w')
@@ -214,7 +217,7 @@ describe('dropping the last record of an artifact', () => {
     assert.deepEqual(ran, ['a', 'd', 'e', 'e'])
   })
 
-  test('an artifact that a user changed is still in question', async () => {
+  test('an artifact that a user changed still raises a question', async () => {
     const [options, ran] = [newRun(), [] as Array<string>]
     await runOutcome(turns(ran), options)
     await options.environment.artifacts.put('r', 'log', 'of a user')()
@@ -240,14 +243,17 @@ describe('a wave that was stopped after one of its groups put an artifact of an 
           part.wave('release', { sign: signing(stop), push: { needs: ['sign'], run: () => 'pushed' } })
         )
   }
-  test.each(Object.keys(flows) as Array<keyof typeof flows>)('continues: %s', async (what) => {
-    const [options, stop] = [newRun(), new AbortController()]
-    const flow = (flows[what] as (typeof flows)['a wave'])(stop)
-    assert.equal((await runOutcome(flow, { ...options, signal: stop.signal }))._tag, 'Interrupted')
-    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
-  })
+  test.each(Object.keys(flows) as Array<keyof typeof flows>)(
+    'a wave that was stopped after one of its groups put an artifact of an earlier step continues: %s',
+    async (what) => {
+      const [options, stop] = [newRun(), new AbortController()]
+      const flow = (flows[what] as (typeof flows)['a wave'])(stop)
+      assert.equal((await runOutcome(flow, { ...options, signal: stop.signal }))._tag, 'Interrupted')
+      assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+    }
+  )
 
-  test('fails its check if a user changed the artifact meanwhile', async () => {
+  test('a stopped wave fails its check if a user changed the artifact of an earlier step meanwhile', async () => {
     const [options, stop] = [newRun(), new AbortController()]
     const flow = flows['a wave'](stop)
     await runOutcome(flow, { ...options, signal: stop.signal })
@@ -276,7 +282,7 @@ describe('an artifact that failed code has put', () => {
     })
   }
   test.each(Object.keys(flows) as Array<keyof typeof flows>)(
-    'is in the record of the step that completed: %s',
+    'an artifact that failed code has put is in the record of the step that completed: %s',
     async (what) => {
       const options = newRun()
       const flow = flows[what].wave('next', { one: () => 1 })

@@ -205,7 +205,7 @@ describe('the steps of a group and of the body of a map', () => {
     )
   })
 
-  test('a group whose steps failed does not start the groups that need it', async () => {
+  test('the groups that need a group with a failed step do not start', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(release(world, 'checks/app/build'), 'r', {})), 'Failed')
     assert.deepEqual(world.log, ['version', 'checks/unit'])

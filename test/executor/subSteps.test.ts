@@ -376,7 +376,7 @@ describe('a call that differs from the record', () => {
 })
 
 describe('a sub-step declared non-idempotent after its attempt was cut short', () => {
-  /** A task that was stopped in an idempotent sub-step, and the same task with that sub-step marked. */
+  /** A task that was stopped in an idempotent sub-step, and the same task with that sub-step declared non-idempotent. */
   const stopped = async (was: { readonly idempotent?: false } = {}) => {
     const stopper = new AbortController()
     const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })

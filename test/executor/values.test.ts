@@ -267,7 +267,7 @@ describe('the values that a step sees', () => {
 })
 
 // ---------------------------------------------------------------------------------------------------------------------
-// what can't be kept
+// outputs that cannot be stored
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('an output that is not storable', () => {
@@ -307,7 +307,7 @@ describe('an output that is not storable', () => {
     assert.equal((await stored(process.storage)).completedSteps.size, 0)
   })
 
-  test('an output that is not storable is not retried, and needs confirmation if the step is not idempotent', async () => {
+  test('a step whose output is not storable is not retried, and needs confirmation if it is not idempotent', async () => {
     const process = newProcess()
     const { world } = process
     const program = Program.fromSteps('p', [
@@ -318,7 +318,7 @@ describe('an output that is not storable', () => {
     assert.deepEqual(world.log, ['paid'])
   })
 
-  test('an output that its codec would not decode, or that makes its codec throw, is not retried', async () => {
+  test('a step whose output its codec would not decode, or for which its codec throws, is not retried', async () => {
     const lossy = new t.Type<number, string>('Lossy', t.number.is, t.number.validate, String)
     const throwing = new t.Type<number>('Throwing', t.number.is, t.number.validate, () => assert.fail('codec'))
     for (const output of [lossy, throwing]) {

@@ -163,7 +163,7 @@ describe('a sleep', () => {
     assert.deepEqual([looks, calls.length], [3, 3])
   })
 
-  test('each item of a map wakes from its sleep at its own time', async () => {
+  test('each item of a map continues after its own sleep', async () => {
     const { move, options } = world()
     const done: Array<number> = []
     const map = workflow('map').map(
@@ -680,7 +680,7 @@ describe('an invalid wait of a step', () => {
     ['null as its sleep', 'sleep', { sleep: null }],
     ['a question that is a number', 'waitFor.question', { waitFor: { question: 5 } }],
     ['an infinite timeout', 'waitFor.timeoutMillis', { waitFor: { timeoutMillis: Infinity } }]
-  ])('a wait with %s is refused when it is defined', async (_, field, spec) => {
+  ])('a workflow with a wait with %s is refused before anything runs', async (_, field, spec) => {
     const { options } = world()
     const refused = await runOutcome(workflow('wrong').step('wait', spec as never), options)
     assert.ok(refused._tag === 'Refused' && refused.error._tag === 'PlanError')

@@ -12,7 +12,7 @@ const four = async () => {
 }
 
 describe('prune with promises', () => {
-  test('removes the oldest completed runs, and returns their summaries', async () => {
+  test('prune removes the oldest completed runs, and returns their summaries', async () => {
     const storage = await four()
     const { removed, left, neverStarted, isStopped } = await prune({ storage, keep: 2 })
     assert.deepEqual(
@@ -27,7 +27,7 @@ describe('prune with promises', () => {
     )
   })
 
-  test('returns a run that could not be removed, with the reason', async () => {
+  test('prune returns a run that could not be removed, with the reason', async () => {
     const storage = await four()
     const failing = {
       ...storage,
@@ -41,7 +41,7 @@ describe('prune with promises', () => {
     )
   })
 
-  test('an aborted signal removes nothing, and the result says so', async () => {
+  test('prune with an aborted signal removes nothing, and the result says that it was stopped', async () => {
     const storage = await four()
     const { removed, isStopped } = await prune({ storage, keep: 0, signal: AbortSignal.abort() })
     assert.deepEqual([removed, isStopped], [[], true])

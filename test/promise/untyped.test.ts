@@ -125,7 +125,7 @@ describe('arguments of calls', () => {
       )
   })
 
-  test('a workflow without a name is refused, and the error says that the name is missing', async () => {
+  test('a workflow without a name is refused, and the error says that the name must be a string', async () => {
     const nameless = workflow(undefined as never).step('one', () => 1)
     await expect(run(nameless, { id: 'r', storage: memoryStorage() })).rejects.toThrow(
       'the name of the workflow must be a string, not undefined'

@@ -228,7 +228,7 @@ describe('the timeline of a run', () => {
     expect(renderRun(page)).toContain('failed <small>1/2</small><td>7.0 s')
   })
 
-  test('the attempts of a rewound unit no longer count', () => {
+  test('the attempts of a unit before its rewind are marked as rewound', () => {
     const page = pageOf(
       [task('build'), task('ship')],
       [

@@ -289,7 +289,7 @@ describe('a living owner with a damaged journal', () => {
     assert.equal(some((await right(storage.claim('a', OTHER))).stored).found._tag, 'Recovered')
   })
 
-  test('an owner with a damaged journal is undecided if only its heartbeat or only its socket is missing: a living process proves nothing', async () => {
+  test('an owner with a damaged journal is alive if only its heartbeat is missing, and undecided if only its socket is missing', async () => {
     for (const kind of ['heartbeat', 'alive']) {
       const { root, storage } = await damaged(() => Promise.resolve())
       const { run } = placesOf(root)
@@ -299,7 +299,7 @@ describe('a living owner with a damaged journal', () => {
     }
   })
 
-  test('an owner with a damaged journal holds its run as long as it has a heartbeat', async () => {
+  test('an owner with a damaged journal, a heartbeat and a socket holds its run', async () => {
     const { storage } = await damaged(() => Promise.resolve())
     await left(storage.claim('a', OTHER), 'HeldBy')
   })

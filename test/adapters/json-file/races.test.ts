@@ -263,7 +263,7 @@ describe('races of a load', () => {
   })
 })
 
-/** Journal 1 has "first". The owner of 2 was superseded before its first save, which is fenced; 3 has "second", after 1. */
+/** Journal 1 has "first". The owner of 2 was superseded before its first save, which is fenced. Journal 3 has "second", which follows journal 1. */
 const withRefusedSave = async (root: string, keep: number): Promise<void> => {
   const first = next(root)
   await right(first.release(await work(first, ['first'])))

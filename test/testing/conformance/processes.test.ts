@@ -127,7 +127,7 @@ describe('a store in its own process', () => {
     })
   })
 
-  test('an exception of the store rejects in this process', async () => {
+  test('an exception in the process of the store rejects the call in the calling process', async () => {
     const error = await rejected((await odd()).storage)
     assert.ok(error instanceof Error)
     expect([error.name, error.message]).toEqual(['TypeError', 'thrown there'])

@@ -50,7 +50,7 @@ describe('a report', () => {
     assert.deepEqual(vitest.report, plain.report)
   })
 
-  test('the report names the case of a planted fault', () => {
+  test('the report names the cases that a planted fault breaks', () => {
     const failed = plain.report.results.filter(({ outcome }) => outcome._tag === 'Failed')
     assert.deepEqual(
       failed.map(({ id }) => id),

@@ -161,7 +161,7 @@ describe('faulty stores', () => {
     }
   })
 
-  test('the simulator finds a lost acknowledged save within a second, and the options in the violation repeat it', async () => {
+  test('the simulator finds a lost acknowledged save within a second of processor time, and the options in the violation repeat it', async () => {
     const begun = process.cpuUsage()
     const report = await crash(release, { world: outside, storage: lagging })
     const { user, system } = process.cpuUsage(begun)
@@ -225,7 +225,7 @@ describe('other faulty stores', () => {
     assert.ok(laws(report).includes('SameKey'), toText(report))
   })
 
-  test('a store that does not answer is a violation and does not hang', async () => {
+  test('the simulator reports a store that does not answer, and does not hang', async () => {
     const hanging = made((storage) =>
       withFaults(storage, [{ call: 'save', nth: 2, fault: { _tag: 'Hang', when: 'before' } }])
     )
@@ -234,7 +234,7 @@ describe('other faulty stores', () => {
     assert.match(report.violations[0]?.what ?? '', /a call of the store does not end: nothing has happened for 100 ms/)
   })
 
-  test('a store that cannot be read after a crash is a violation', async () => {
+  test('the simulator reports a store that cannot be read after a crash', async () => {
     const unreadable = made((storage) =>
       withFaults(storage, [{ call: 'load', fault: { _tag: 'Fail', when: 'before' } }])
     )
@@ -293,7 +293,7 @@ describe('faulty workflows', () => {
     assert.ok(lines.includes('  no crash'))
   })
 
-  test('a step that never ends is a violation and does not hang', async () => {
+  test('the simulator reports a step that never ends, and does not hang', async () => {
     const stuck = await crash(
       workflow('stuck').step('wait', () => new Promise(() => undefined)),
       { patienceMillis: 10 }
@@ -325,7 +325,7 @@ describe('faulty workflows', () => {
     assert.ok(performance.now() - begun < 10_000)
   })
 
-  test('a step that waits forever in virtual time is a violation', async () => {
+  test('the simulator reports a step that waits forever in virtual time', async () => {
     const report = await crash(
       ({ sleep }: ProcessContext<undefined>) =>
         workflow('poll').step('wait', async () => {
@@ -474,7 +474,7 @@ describe('interventions between processes', () => {
     }
   )
 
-  test('fromStep is refused without a change if an assumed step lost its evidence', async () => {
+  test('fromStep is refused and changes nothing if an assumed step lost its evidence', async () => {
     assert.deepEqual(
       await traceOf({ _tag: 'DeleteEvidence', life: 2, unit: 'pack' }, { _tag: 'FromStep', life: 2, step: 'checks' }),
       ['before process 2 a user deletes the evidence of pack: app.tgz', 'process 2 starts from checks']

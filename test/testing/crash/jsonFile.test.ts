@@ -49,7 +49,7 @@ describe('a workflow on JSON files', () => {
           destroy: (root) => rm(root, { recursive: true, force: true, maxRetries: 20 })
         },
         invariants: {
-          'publishes twice only if told to': ({ world, trace }) =>
+          'publishes twice only after the answer again': ({ world, trace }) =>
             world.length <= 1 + trace.filter((entry) => entry._tag === 'Answered' && entry.answer === 'again').length
         }
       })

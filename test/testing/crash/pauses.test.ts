@@ -124,7 +124,7 @@ describe('pause requests', () => {
       pauses: true,
       answers: 'again',
       invariants: {
-        'publishes twice only if told to': ({ world, trace }) =>
+        'publishes twice only after the answer again': ({ world, trace }) =>
           world.length <= 1 + trace.filter((entry) => entry._tag === 'Answered' && entry.answer === 'again').length
       }
     })

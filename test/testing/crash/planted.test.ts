@@ -193,13 +193,13 @@ describe('planted faults of the crash simulator', () => {
 
 describe('a killed process', () => {
   test('a killed process has no later effects, and its signal fires', async () => {
-    const told: Array<number> = []
-    let toldBeforeTheNext = 0
+    const stopped: Array<number> = []
+    let stoppedBeforeTheNext = 0
     const report = await crashEverywhere(
       ({ world, sleep, effect, life }: ProcessContext<Array<number>>) =>
         workflow('slow').step('write', async ({ signal }) => {
-          if (life === 2) toldBeforeTheNext = told.length
-          signal.addEventListener('abort', () => told.push(life))
+          if (life === 2) stoppedBeforeTheNext = stopped.length
+          signal.addEventListener('abort', () => stopped.push(life))
           await sleep(1000)
           await effect('write', () => world.push(life))
           return 'written'
@@ -214,7 +214,7 @@ describe('a killed process', () => {
       }
     )
     assert.equal(report.violations.length, 0, toText(report))
-    assert.ok(toldBeforeTheNext > 0)
+    assert.ok(stoppedBeforeTheNext > 0)
   })
 
   test('a killed process leaves no timer and no unhandled rejection', async () => {
@@ -233,7 +233,7 @@ describe('a killed process', () => {
             },
             two: async ({ signal }) => {
               await sleep(20, signal)
-              if (signal.aborted) throw new Error('told to stop')
+              if (signal.aborted) throw new Error('stopped')
               return 2
             }
           })

@@ -40,7 +40,7 @@ const wave = (...groups: ReadonlyArray<readonly [needs: number, given?: Partial<
   leaves: false
 })
 
-export const told = (
+export const caseWith = (
   interventions: ReadonlyArray<Intervention>,
   ...schedule: ReadonlyArray<CrashPoint>
 ): CrashCase => ({
@@ -87,7 +87,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'starts one more step after it read a pause request',
     spec: [task(), task(), task()],
-    only: told([pause('s0')]),
+    only: caseWith([pause('s0')]),
     module: 'executor/steps/steps.ts',
     text: 'if (stopping.aborted || (await mustStop(scope))) return',
     instead: 'if (stopping.aborted || ((await mustStop(scope)) && index > 1)) return',
@@ -96,7 +96,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'starts the other groups of a wave despite a pause request',
     spec: [wave([0], [0]), task()],
-    only: told([pause('s0/g0')]),
+    only: caseWith([pause('s0/g0')]),
     module: 'executor/steps/wave.ts',
     text: 'if (await mustStop(scope)) state.mustStop = true',
     instead: '',
@@ -105,7 +105,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'aborts the running step for a pause',
     spec: [task({ sleeps: 1 }), task()],
-    only: told([pause('s0')]),
+    only: caseWith([pause('s0')]),
     module: 'executor/steps/runTask.ts',
     text: '  start(run)\n',
     instead: `  const halt = new AbortController()
@@ -129,7 +129,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'pauses for a request to its predecessor',
     spec: [task(), task()],
-    only: told([pause('s0')], atUnit('s0', 'after')),
+    only: caseWith([pause('s0')], atUnit('s0', 'after')),
     module: 'domain/request/Request.ts',
     text: ' && addressee.pid === pid && addressee.since === since',
     instead: '',
@@ -138,7 +138,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'pauses for a request that arrived after its predecessor died',
     spec: [task(), task()],
-    only: told([{ _tag: 'Pause', life: 1, unit: 's0', when: 'late' }], atUnit('s0', 'after')),
+    only: caseWith([{ _tag: 'Pause', life: 1, unit: 's0', when: 'late' }], atUnit('s0', 'after')),
     module: 'domain/request/Request.ts',
     text: ' && addressee.pid === pid && addressee.since === since',
     instead: '',
@@ -147,7 +147,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'deletes a request to itself when it starts',
     spec: [task(), task()],
-    only: told([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], atUnit('s0', 'before')),
+    only: caseWith([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], atUnit('s0', 'before')),
     module: 'executor/run.ts',
     text: 'const ended = E.isLeft(ready) ? ready : await executePlan(',
     instead: `if (resumed) await clearPause(environment, runId)
@@ -157,7 +157,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'deletes a newer request together with one to its predecessor',
     spec: [task(), task()],
-    only: told(
+    only: caseWith(
       [
         { _tag: 'Pause', life: 1, unit: 's0', when: 'late' },
         { _tag: 'PauseAtCall', life: 2, n: 2, how: 'before' }
@@ -172,7 +172,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'does not record its pause',
     spec: [task(), task()],
-    only: told([pause('s0')]),
+    only: caseWith([pause('s0')]),
     module: 'executor/storage/changes.ts',
     text: '  recorder.stage([...before, {',
     instead: "  if (reason !== 'paused') recorder.stage([...before, {",
@@ -181,7 +181,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'writes the pause pointer before it records the pause',
     spec: [task(), task()],
-    only: told([pause('s0')]),
+    only: caseWith([pause('s0')]),
     module: 'executor/executePlan.ts',
     text: '  const recorded = await recordInterrupted(',
     instead: `  if (reason === 'paused') await leavePointer(environment, recorder.checkpoint(), { commit: false })
@@ -191,7 +191,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'loses the last output at a pause',
     spec: [task(), task()],
-    only: told([pause('s0')]),
+    only: caseWith([pause('s0')]),
     module: 'executor/steps/runTask.ts',
     text: '  const end = (how: AttemptResult): void => done(E.right(stageEnd(scope, toRun, how, times)))\n',
     instead: `  const asked = scope.requests.look()
@@ -203,7 +203,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'ignores a request that arrived before its end',
     spec: [task(), task()],
-    only: told([pause('s0')]),
+    only: caseWith([pause('s0')]),
     module: 'executor/requests/watchInbox.ts',
     text: 'isStopSeen: () => seen',
     instead: 'isStopSeen: () => undefined && seen',
@@ -212,7 +212,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'leaves its request in the inbox when it ends',
     spec: [task(), task()],
-    only: told([pause('s0')]),
+    only: caseWith([pause('s0')]),
     module: 'executor/run.ts',
     text: "if (scope.stopReason() !== 'fenced' && !isPending) await clearPause(environment, runId)",
     instead: '',
@@ -225,7 +225,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
   {
     what: 'pauses a run that was cancelled',
     spec: [task(), task()],
-    only: told([cancel('s0')]),
+    only: caseWith([cancel('s0')]),
     module: 'executor/executePlan.ts',
     text: "request.cancel === undefined ? 'paused' : 'cancelled'",
     instead: "'paused'",
@@ -234,7 +234,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
   {
     what: 'withdraws a cancel of its predecessor and continues',
     spec: [task(), task()],
-    only: told([cancel('s0')], atUnit('s0', 'after')),
+    only: caseWith([cancel('s0')], atUnit('s0', 'after')),
     module: 'executor/requests/recordRequests.ts',
     text: 'const recorded = isFinalRun(checkpoint)',
     instead: `await withdraw(environment, request)
@@ -245,7 +245,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
   {
     what: 'withdraws a cancel when a step fails',
     spec: [task({ trouble: ['permanent'] }), task()],
-    only: told([cancel('s0')]),
+    only: caseWith([cancel('s0')]),
     module: 'executor/requests/recordRequests.ts',
     text: 'if (!late.some(',
     instead: `if (status(checkpoint, false) === 'failed') await withdrawAll(environment, late)
@@ -259,7 +259,7 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
   {
     what: 'runs a recorded sub-step again',
     spec: [task(subSteps())],
-    only: told([], atEffect(2, 'before')),
+    only: caseWith([], atEffect(2, 'before')),
     module: 'executor/subSteps/subStepLevel.ts',
     text: 'if (record !== undefined) return',
     instead: 'if (record?.assumed === true) return',
@@ -268,7 +268,7 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
   {
     what: 'repeats a sub-step whose failure is recorded',
     spec: [task(subSteps({ fails: 'always' }))],
-    only: told([], atEffect(2, 'before')),
+    only: caseWith([], atEffect(2, 'before')),
     module: 'executor/subSteps/subStepLevel.ts',
     text: 'if (failure !== undefined) return',
     instead: 'if (failure === null) return',
@@ -281,32 +281,32 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
   {
     what: 'a non-idempotent sub-step is retried if it had no effect',
     spec: [task(subSteps({ ...ONCE, fails: 'once' }))],
-    only: told([])
+    only: caseWith([])
   },
   {
     what: 'a sub-step confirmed as done stays done when its task is killed again',
     spec: [task(subSteps(ONCE))],
-    only: { ...told([], atEffect(1, 'after'), atEffect(1, 'before')), answer: 'done' }
+    only: { ...caseWith([], atEffect(1, 'after'), atEffect(1, 'before')), answer: 'done' }
   },
   {
     what: 'a sub-step of a task that runs again can be confirmed as done',
     spec: [task({ ...LEAVES, ...subSteps(ONCE) })],
-    only: { ...told([gone('s0')]), answer: 'done' }
+    only: { ...caseWith([gone('s0')]), answer: 'done' }
   },
   {
     what: 'a map that runs again raises questions for sub-steps of its items',
     spec: [task(LEAVES), { _tag: 'Map', each: task(subSteps(ONCE)), items: 1, concurrency: 1 }],
-    only: told([gone('s0')])
+    only: caseWith([gone('s0')])
   },
   {
     what: 'a task that runs again raises questions for failed sub-steps that may have acted',
     spec: [task({ ...LEAVES, ...subSteps({ ...ONCE, fails: 'always' }) })],
-    only: told([gone('s0')])
+    only: caseWith([gone('s0')])
   },
   {
     what: 'a sub-step in flight is dropped when its task is confirmed as done',
     spec: [{ _tag: 'Sequence', steps: [task(subSteps(ONCE)), task({ trouble: ['permanent'] })] }],
-    only: told([from('s0/s1')], atEffect(1, 'after'))
+    only: caseWith([from('s0/s1')], atEffect(1, 'after'))
   },
   {
     what: 'a wave whose evidence is missing runs all its groups, even if a wave in it is restarted',
@@ -322,12 +322,12 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
         leaves: true
       }
     ],
-    only: told([{ _tag: 'RestartWave', life: 2, wave: 's0/g1' }, gone('s0')])
+    only: caseWith([{ _tag: 'RestartWave', life: 2, wave: 's0/g1' }, gone('s0')])
   },
   {
     what: 'a run is cancelled at once while its only task is suspended',
     spec: [task(subSteps({ parallel: true, waits: { wait: { _tag: 'Ask' }, how: 'beside' } }))],
-    only: told([pause('s0'), cancel('s0')])
+    only: caseWith([pause('s0'), cancel('s0')])
   },
   {
     what: 'a group in flight at a kill restarts its attempt count if another group failed first',
@@ -343,7 +343,7 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
         leaves: false
       }
     ],
-    only: told([], { _tag: 'AtUnit', unit: 's0/g1', n: 2, how: 'during' })
+    only: caseWith([], { _tag: 'AtUnit', unit: 's0/g1', n: 2, how: 'during' })
   },
   {
     what: 'a reopened run that is cancelled again is refused again',
@@ -351,12 +351,12 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
       task(subSteps({ waits: { wait: { _tag: 'Sleep', halves: 2 }, how: 'awaited' } })),
       wave([0, subSteps({ waits: { wait: { _tag: 'Sleep', halves: 4 }, how: 'awaited' } })], [0])
     ],
-    only: told([cancel('s0'), cancel('s1/g1')])
+    only: caseWith([cancel('s0'), cancel('s1/g1')])
   },
   {
     what: 'a pause request to an answering process whose release failed does not pause the next execution',
     spec: [task(), task({ wait: { _tag: 'Ask' } })],
-    only: told(
+    only: caseWith(
       [
         { _tag: 'PauseAtCall', life: 2, n: 4, how: 'before' },
         { _tag: 'AnswerWait', life: 2, n: 1, unit: 's1' }
@@ -372,7 +372,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'starts before it records its overrides',
     spec: [task(), task()],
-    only: told([from('s0')]),
+    only: caseWith([from('s0')]),
     module: 'executor/steps/runTask.ts',
     text: `  const started = await recorder.commit()
   if (E.isLeft(started)) return started
@@ -390,7 +390,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'keeps the records after a rewound step',
     spec: [task(), task()],
-    only: told([from('s0')]),
+    only: caseWith([from('s0')]),
     module: 'domain/change/overrideChanges.ts',
     text: 'const named = new Set(change.units)',
     instead: 'const named = new Set(change.units.slice(0, 1))',
@@ -399,7 +399,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'does not rewind what follows a rewound step',
     spec: [task(), task()],
-    only: told([from('s0')]),
+    only: caseWith([from('s0')]),
     module: 'domain/plan/Overrides.ts',
     text: 'return isHeld(unit) ? whole : NOTHING',
     instead: 'return NOTHING',
@@ -408,7 +408,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'forgets rewinds at the next resume',
     spec: [wave([0, { trouble: ['permanent'] }], [0])],
-    only: told([from('s0')], NOWHERE, atUnit('s0/g0', 'before')),
+    only: caseWith([from('s0')], NOWHERE, atUnit('s0/g0', 'before')),
     module: 'executor/storage/stored.ts',
     text: '  const restored = restore(stored)\n  if (E.isRight(restored)) {',
     instead: `  const nothing = { _tag: 'Recovered', at: '2026-01-02T03:04:05.000Z', from: '', lost: '', agreedBy: '' }
@@ -420,7 +420,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'does not record assumed steps',
     spec: [task(), task()],
-    only: told([from('s1', 1)]),
+    only: caseWith([from('s1', 1)]),
     module: 'domain/plan/Overrides.ts',
     text: '    ...assumed(known, taken, at),\n',
     instead: '',
@@ -429,7 +429,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'assumes a step done although its evidence is missing',
     spec: [task(LEAVES), task()],
-    only: told([gone('s0'), from('s1')]),
+    only: caseWith([gone('s0'), from('s1')]),
     module: 'domain/plan/decideTask.ts',
     text: "if (missing.size === 0 || placed.demand !== 'assumed' || placed.keptAbove?.isWhole === true) return",
     instead: 'if (missing.size >= 0) return',
@@ -438,7 +438,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'does not collect evidence',
     spec: [task(LEAVES)],
-    only: told([gone('s0')]),
+    only: caseWith([gone('s0')]),
     module: 'executor/planRun.ts',
     text: 'await collectEvidence(unitsToCheck(checkpoint, program, given))(environment)()',
     instead: 'E.right([])',
@@ -447,7 +447,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'overwrites an edited artifact without a question',
     spec: [task(ARTIFACT), task()],
-    only: told([edited('s0', 'again')]),
+    only: caseWith([edited('s0', 'again')]),
     module: 'domain/plan/decideTask.ts',
     text: 'if (changedByUser !== undefined && !again)',
     instead: 'if (changedByUser !== undefined && again)',
@@ -456,7 +456,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'continues with an edited artifact without a question',
     spec: [task(ARTIFACT), task()],
-    only: told([edited('s0', 'keep')]),
+    only: caseWith([edited('s0', 'keep')]),
     module: 'domain/plan/changedEvidence.ts',
     text: 'draft.open.add(last.unit)',
     instead: '',
@@ -465,7 +465,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'does not record kept evidence',
     spec: [task(ARTIFACT), task()],
-    only: told([edited('s0', 'keep')]),
+    only: caseWith([edited('s0', 'keep')]),
     module: 'domain/plan/Overrides.ts',
     text: '    ...kept(known, options, taken, at),\n',
     instead: '',
@@ -474,7 +474,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'does not repeat a group whose needed group lost its evidence',
     spec: [wave([0, LEAVES], [1], [0])],
-    only: told([gone('s0/g0')]),
+    only: caseWith([gone('s0/g0')]),
     module: 'domain/plan/demands.ts',
     text: 'demands.set(name, reason)',
     instead: '',
@@ -483,7 +483,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'loses the items of a map that is confirmed as done',
     spec: [task(LEAVES), { _tag: 'Map', each: task(ONCE), items: 2, concurrency: 1 }],
-    only: { ...told([gone('s0')], atEffect(3, 'after')), answer: 'done' },
+    only: { ...caseWith([gone('s0')], atEffect(3, 'after')), answer: 'done' },
     module: 'domain/plan/decide.ts',
     text: "recorded !== undefined && answer === 'Done' && out.decisions[here]?._tag === 'Skip'",
     instead: 'false',
@@ -492,7 +492,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'rewinds the items of a map that is confirmed as done',
     spec: [task(LEAVES), { _tag: 'Map', each: task(ONCE), items: 2, concurrency: 1 }],
-    only: { ...told([gone('s0')], atEffect(3, 'after')), answer: 'done' },
+    only: { ...caseWith([gone('s0')], atEffect(3, 'after')), answer: 'done' },
     module: 'domain/plan/Overrides.ts',
     text: "if (kind === 'Map') return { units: below.units, keeps: true }",
     instead: "if (kind === 'Map') return isAfter ? whole : { units: below.units, keeps: true }",
@@ -501,7 +501,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'refuses to keep the evidence of a map',
     spec: [task(LEAVES), { _tag: 'Map', each: task({ ...ONCE, ...ARTIFACT }), items: 1, concurrency: 1 }],
-    only: told([gone('s0'), edited('s1/i0', 'keep')]),
+    only: caseWith([gone('s0'), edited('s1/i0', 'keep')]),
     module: 'domain/plan/decide.ts',
     text: "recorded !== undefined && answer === 'Keep' && mayKeep(context, unit, recorded)",
     instead: 'false',
@@ -510,7 +510,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'rewinds a whole wave for one of its groups',
     spec: [wave([0, LEAVES], [0])],
-    only: told([gone('s0/g0')]),
+    only: caseWith([gone('s0/g0')]),
     module: 'domain/plan/Overrides.ts',
     text: '!below.keeps && (below.units.length > 0 || (isAfter && isHeld(unit)))',
     instead: 'below.units.length > 0',
@@ -519,7 +519,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'does not record a completed sibling of a failed group',
     spec: [wave([0, { trouble: ['none', 'permanent'] }], [0])],
-    only: told([from('s0')]),
+    only: caseWith([from('s0')]),
     module: 'executor/steps/runTask.ts',
     text: '      stageCompleted(',
     instead: `      if (recorder.checkpoint().state.failures?.size > 0)
@@ -530,7 +530,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'forgets that a job was submitted',
     spec: [task({ job: 'done' })],
-    only: told([from('s0')]),
+    only: caseWith([from('s0')]),
     module: 'domain/change/jobChanges.ts',
     text: 'pending: Units.append(Units.outside(self.pending, unit), submitted),',
     instead:
@@ -540,7 +540,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'submits a job again under a new key',
     spec: [wave([0, LEAVES], [0, { job: 'done' }])],
-    only: told([gone('s0/g0')], atUnit('s0/g1', 'after')),
+    only: caseWith([gone('s0/g0')], atUnit('s0/g1', 'after')),
     module: 'domain/plan/Overrides.ts',
     text: "if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT",
     instead: "if (decision._tag === 'Poll') return KEPT",
@@ -549,7 +549,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'abandons a non-idempotent job without a question',
     spec: [task({ ...ONCE, job: 'done' })],
-    only: told([from('s0')], atCall(7)),
+    only: caseWith([from('s0')], atCall(7)),
     module: 'domain/plan/decideTask.ts',
     text: "const isForced = again || (rerun?._tag === 'Forced' && pending?._tag !== 'Job')",
     instead: "const isForced = again || rerun?._tag === 'Forced'",
@@ -558,7 +558,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'repeats a non-idempotent step after a rewound one without a question',
     spec: [task(LEAVES), task(ONCE)],
-    only: told([gone('s0')]),
+    only: caseWith([gone('s0')]),
     module: 'domain/plan/decideTask.ts',
     text: 'record !== undefined ||\n    pending !== undefined ||\n    started?.mayHaveActed',
     instead: 'pending !== undefined ||\n    started?.mayHaveActed',
@@ -567,7 +567,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'rewinds everything at each resume',
     spec: [task(), task()],
-    only: told([gone('s0')]),
+    only: caseWith([gone('s0')]),
     module: 'domain/plan/PlanContext.ts',
     text: 'again: evidence.again }),',
     instead: 'again: [...evidence.again, ...[...checkpoint.completedSteps].slice(0, 1).map(({ unit }) => unit)] }),',

@@ -1,7 +1,7 @@
 /** Faults of an executor, or of the transitions, in waits, suspended tasks and answers. */
 import type { Intervention } from '../../../src/testing/crash/Intervention.js'
 import type { Fault } from './plantedExecutor.js'
-import { told } from './plantedExecutor.js'
+import { caseWith } from './plantedExecutor.js'
 import type { CodeWait, WaitSpec } from './randomWaits.js'
 import { MISFIT } from './randomWaits.js'
 import type { StepSpec, SubStepSpec } from './randomWorkflow.js'
@@ -39,7 +39,7 @@ export interface WaitFault extends Fault {
 }
 
 const waits = (one: Omit<WaitFault, 'breaks' | 'only'> & Partial<Fault>): WaitFault => ({
-  only: told([]),
+  only: caseWith([]),
   breaks: 'Undisturbed',
   ...one
 })
@@ -102,7 +102,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
     what: 'accepts an answer that does not fit',
     spec: [wait(SLEEP), wait(ASK)],
-    only: told([early(MISFIT)]),
+    only: caseWith([early(MISFIT)]),
     module: 'executor/steps/waits.ts',
     text: "if (E.isRight(fits)) return { _tag: 'Completed', output }",
     instead: "if (E.isRight(fits) || answer.by !== undefined) return { _tag: 'Completed', output }",
@@ -153,7 +153,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
   waits({
     what: 'restarts a sleep at each resume',
     spec: [wait(SLEEP)],
-    only: told([]),
+    only: caseWith([]),
     module: 'executor/storage/stored.ts',
     text: '  const restored = restore(stored)\n  if (E.isRight(restored)) {',
     instead: `  const nothing = { _tag: 'Recovered', at: '2026-01-02T03:04:05.000Z', from: '', lost: '', agreedBy: '' }
@@ -190,7 +190,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
   waits({
     what: 'drops an answer that comes before its unit waits',
     spec: [wait(SLEEP), wait(ASK)],
-    only: told([early()]),
+    only: caseWith([early()]),
     module: 'domain/change/waitChanges.ts',
     text: '...(earlier === undefined ? {} : { answers: Units.without(self.answers, unit) })',
     instead: 'answers: Units.without(self.answers, unit)',
@@ -200,7 +200,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
   waits({
     what: 'keeps an answer that comes after the time limit',
     spec: [wait({ ...ASK, timesOut: 1 })],
-    only: told([LATE]),
+    only: caseWith([LATE]),
     module: 'domain/change/waitChanges.ts',
     text: 'overAt(Units.get(self.pending, unit), false, at)',
     instead: 'overAt(undefined, false, at)',
@@ -218,7 +218,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
   waits({
     what: 'changes the time when a unit waits again',
     spec: [wait(SLEEP), wait({ ...ASK, timesOut: 0 })],
-    only: told([early(MISFIT)]),
+    only: caseWith([early(MISFIT)]),
     module: 'executor/steps/waits.ts',
     text: '{ ...again, rejected: why }',
     instead: "{ ...again, until: '2026-01-03T03:04:05.000Z' }",

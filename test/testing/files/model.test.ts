@@ -229,7 +229,7 @@ describe('files in memory', () => {
   test('a heartbeat in memory is fresh until it is stopped, and is then deleted', async () => {
     const { fs } = crashFiles()
     const beat = { updateMillis: 1_000, staleMillis: 2_000 }
-    const stop = await fs.heartbeat('/beat', beat, () => assert.fail('nobody disturbs it'))
+    const stop = await fs.heartbeat('/beat', beat, () => assert.fail('the heartbeat was disturbed'))
     const found = fs.lstatSync('/beat')
     assert.ok(found?.kind === 'folder' && found.modifiedMillis + 1_000 > Date.now())
     await assert.rejects(

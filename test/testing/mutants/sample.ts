@@ -95,7 +95,7 @@ interface HowToSee {
   readonly isUnsure?: boolean
 }
 
-/** The store as a new process on a disk sees it, with an optional flaw. `isUnsure`: it cannot tell whether others live. */
+/** The store as a new process on a disk sees it, with an optional flaw. `isUnsure`: it cannot know whether others live. */
 export const sampleStorage = (
   disk: Disk,
   flaw?: Flaw,

@@ -43,7 +43,7 @@ export type Answer<A> = Promise<E.Either<StorageError, A>>
 export interface Instance {
   readonly disk: Disk
   readonly process: number
-  /** The instance cannot tell whether other processes live. */
+  /** The instance cannot know whether other processes live. */
   readonly isUnsure: boolean
   readonly has: (flaw: Flaw) => boolean
   readonly held: Map<string, { readonly epoch: number; readonly lost: AbortController }>

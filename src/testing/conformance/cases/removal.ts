@@ -166,7 +166,7 @@ export const removalCases = [
 
   law(
     'CS-REMOVE-11',
-    'a removal that names another revision than the newest fails with RunChanged, and the run stays',
+    'a removal of a released run that names another revision than the newest fails with RunChanged, and the run stays',
     async ({ storage, reopen }) => {
       await storage.seed('a', [1])
       const resumed = await storage.claim('a')

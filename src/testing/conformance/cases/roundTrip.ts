@@ -160,13 +160,13 @@ export const roundTripCases = [
 
   law(
     'CS-TRIP-24',
-    'a run that grew to 10 MB, or to the limit of the store, can be claimed and saved again',
+    'a run that grew to at most 10 MB, or to the limit of the store, can be claimed and saved again',
     (context) => assertCanContinue(context, 10)
   ),
 
   stressLaw(
     'CS-TRIP-25',
-    'a run that grew to 80 MB, or to the limit of the store, can be claimed and saved again',
+    'a run that grew to at most 80 MB, or to the limit of the store, can be claimed and saved again',
     (context) => assertCanContinue(context, 80)
   )
 ]

@@ -85,7 +85,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   lawOfEdits(
     'PL-EDIT-05',
-    'a plan with `changes: ignore` alone runs exactly the units whose path has neither a record nor a wait of the same kind',
+    'a plan with `changes: ignore` alone schedules exactly the units whose path has neither a record nor a wait of the same kind',
     (edited) => {
       const plan = acceptedPlan(edited, { changes: 'ignore' })
       if (plan === undefined) return
