@@ -249,8 +249,7 @@ export interface Pruned extends Omit<FpPruned, 'removed' | 'left'> {
 }
 
 /**
- * Removes old runs, each as a whole or not at all, and what is left of runs that never started. Rejects with a {@link RunFailure} if the runs cannot
- * be listed.
+ * Removes old runs, and what is left of runs that never started. Rejects with a {@link RunFailure} if the runs cannot be listed.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'

@@ -47,7 +47,7 @@ const problem = (runId: string): string | undefined => {
 
 /**
  * Returns a run id for any string that identifies the work in a host (a job id of a queue, a URL). Different strings have different ids:
- * other characters are escaped as `_` and four hex digits for each UTF-16 unit, and too long strings are replaced by their SHA-256.
+ * other characters are escaped as `_` and four hex digits for each UTF-16 unit, and too long results are replaced by their SHA-256.
  *
  * @example
  * import { RunId } from 'dogear'

@@ -1,4 +1,4 @@
-/** Reads the inbox of a run during its execution: pauses, cancels and answers. */
+/** Reads the inbox of a run that this process owns: pauses, cancels and answers. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { AnswerRequest, PauseRequest } from '../../domain/request/Request.js'
@@ -10,7 +10,7 @@ import type { StopRequest, StopRequests } from './StopRequests.js'
 
 export type RecordAnswers = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
 
-/** Watches the inbox of a run that this process owns. Answers are recorded; a pause request for an earlier execution is withdrawn. */
+/** Watches the inbox of a run that this process owns. Answers are recorded; a pause request for an earlier owner is withdrawn. */
 export const watchInbox = (environment: Environment, runId: string, record: RecordAnswers): StopRequests => {
   let seen: FoundStop | undefined
   let reading: Promise<boolean> | undefined
@@ -37,7 +37,7 @@ const YES = Promise.resolve(true)
 
 const PAUSE_WITHOUT_COMMIT: StopRequest = { commit: false }
 
-/** `pause`: the pause request, if it is addressed to this execution. */
+/** `pause`: the pause request, if it is addressed to this owner. */
 interface FoundStop extends StopRequest {
   readonly pause?: PauseRequest
 }
@@ -60,7 +60,7 @@ const readInbox = async (
   return known !== undefined && isSameRequest(pause, known) ? { commit, pause } : await verifyPause(environment, pause)
 }
 
-/** Returns a pause request, or withdraws one that is addressed to an earlier execution. */
+/** Returns a pause request, or withdraws one that is addressed to an earlier owner. */
 const verifyPause = async (environment: Environment, pause: PauseRequest): Promise<FoundStop | undefined> => {
   const { commit } = pause
   const stored = await load(environment, pause.runId)
