@@ -478,6 +478,32 @@ describe('`resume --from-step` at a completed step of another kind', () => {
     expect(place.read('log')).toBe('paid\npaid\n')
   })
 
+  test.each([
+    ['--from-step o', 'This step is not idempotent, may already have taken effect, and would run again: a.'],
+    ['--restart-wave w', 'removed']
+  ])('resume %s does not submit the pending job of a step again that an edit renamed', async (flags, refusal) => {
+    const job = 'job: { submit: "echo paid >> log; echo 7", poll: "exit 75" }, idempotent: false'
+    const around = (name: string): string =>
+      `name: w\nsteps: [{ name: o, shell: "true" }, { wave: w, groups: { g: { shell: "true" } } }, { name: ${name}, ${job} }]\n`
+    within({ 'w.yml': around('a') })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(75)
+    place.write('w.yml', around('b'))
+    const { code, stderr } = await place.dogear(['resume', 'r1', ...flags.split(' ')])
+    expect({ code, log: place.read('log') }).toEqual({ code: 4, log: 'paid\n' })
+    expect(stderr).toContain(refusal)
+  })
+
+  test('resume --restart-wave asks before it repeats a later step that an accepted edit renamed', async () => {
+    const around = (name: string, last: string): string =>
+      `name: w\nsteps: [{ wave: w, groups: { g: { shell: "true" } } }, { name: ${name}, ${pay} }, { name: z, shell: "${last}" }]\n`
+    within({ 'w.yml': around('a', 'exit 1') })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
+    place.write('w.yml', around('b', 'true'))
+    const { code, stderr } = await place.dogear(['resume', 'r1', '--restart-wave', 'w', '--changes', 'ignore'])
+    expect({ code, log: place.read('log') }).toEqual({ code: 4, log: 'paid\n' })
+    expect(stderr).toContain('This completed step is not idempotent, and would run again: a.')
+  })
+
   test('resume --from-step does not ask about a removed step if no step is new', async () => {
     within({
       'w.yml': `name: w\nsteps: [{ name: o, shell: "true" }, { name: a, ${pay} }, { name: z, shell: "exit 1" }]\n`

@@ -269,20 +269,54 @@ describe('an edit while the evidence of an earlier step is missing', () => {
     }
   )
 
-  test('an edit that renames a completed non-idempotent step is refused unless `fromStep` runs its place again', async () => {
+  const renamings: ReadonlyArray<
+    [what: string, was: (calls: Array<string>) => unknown, now: (calls: Array<string>) => unknown]
+  > = [
+    ['a completed step', (calls) => begun().step('a', pay(calls)), (calls) => begun().step('b', pay(calls))],
+    [
+      'a task with a completed sub-step',
+      (calls) => begun().step('a', ({ step }) => step('g', { idempotent: false }, pay(calls).run)),
+      (calls) => begun().step('b', ({ step }) => step('g', { idempotent: false }, pay(calls).run))
+    ]
+  ]
+  const begun = () => built().step('check', () => null)
+  type Begun = ReturnType<typeof begun>
+
+  test.each(renamings)(
+    'an edit that renames %s that is not idempotent is refused unless `fromStep` runs its place again',
+    async (_, was, now) => {
+      const calls: Array<string> = []
+      const options = { id: 'r', storage: memoryStorage() }
+      const first = { ...options, environment: { artifacts: memoryArtifacts() } }
+      const ending = (program: unknown, z: () => unknown) => (program as Begun).wave('z', { z })
+      assert.equal((await runOutcome(ending(was(calls), noReply), first))._tag, 'Failed')
+      const lost = { ...options, environment: { artifacts: memoryArtifacts() } }
+      const renamed = ending(now(calls), () => null)
+      for (const more of [{}, { restartWave: 'z' }]) {
+        const outcome = await runOutcome(renamed, { ...lost, ...more })
+        assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
+      }
+      assert.deepEqual(calls, ['pay'])
+      assert.equal((await runOutcome(renamed, { ...lost, fromStep: 'build' }))._tag, 'Completed')
+      assert.deepEqual(calls, ['pay', 'pay'])
+    }
+  )
+
+  test('an edit that removes a completed step that would run again is accepted if it adds no step', async () => {
     const calls: Array<string> = []
     const options = { id: 'r', storage: memoryStorage() }
     const first = { ...options, environment: { artifacts: memoryArtifacts() } }
-    const begun = () => built().step('check', () => null)
     assert.equal((await runOutcome(begun().step('a', pay(calls)).step('z', noReply), first))._tag, 'Failed')
     const lost = { ...options, environment: { artifacts: memoryArtifacts() } }
-    const renamed = begun()
-      .step('b', pay(calls))
-      .step('z', () => null)
-    const outcome = await runOutcome(renamed, lost)
-    assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
+    assert.equal(
+      (
+        await runOutcome(
+          begun().step('z', () => null),
+          lost
+        )
+      )._tag,
+      'Completed'
+    )
     assert.deepEqual(calls, ['pay'])
-    assert.equal((await runOutcome(renamed, { ...lost, fromStep: 'build' }))._tag, 'Completed')
-    assert.deepEqual(calls, ['pay', 'pay'])
   })
 })

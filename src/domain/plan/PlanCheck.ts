@@ -37,7 +37,8 @@ export const refusedEdits = (context: PlanContext, workflow: Workflow, policy: C
     context,
     firstRedone: new Map(),
     placesNow: new Map(),
-    changed: new Set()
+    changed: new Set(),
+    added: []
   }
   if (policy === 'ignore') return [...editsOfRecorded(comparison, true), ...editsOfPending(comparison, lacksJob)]
   if (policy === 'strict') return [...editsOfAll(checkpoint.workflow, workflow), ...vanished(comparison)]
@@ -60,7 +61,8 @@ const inOrder = ({ steps }: Workflow, problems: ReadonlyArray<PlanProblem>): Rea
 
 /**
  * The state of the comparison. `firstRedone`: for each sequence, the recorded index of its first step that runs again whatever is recorded;
- * `placesNow`: the places of new tasks by name and fingerprint, filled on first use; `changed`: the units with a reported edit.
+ * `placesNow`: the places of new tasks by name and fingerprint, filled on first use; `changed`: the units with a reported edit;
+ * `added`: the result of {@link addsUnforced} for the workflow, once it is known.
  */
 interface Comparison {
   readonly checkpoint: Checkpoint
@@ -69,6 +71,7 @@ interface Comparison {
   readonly firstRedone: Map<Unit | undefined, number>
   readonly placesNow: Map<string, string>
   readonly changed: Set<Unit>
+  readonly added: Array<boolean>
 }
 
 const editProblem = (edit: Edit, unit: Unit, recorded?: string, present?: string, otherKind?: true): PlanProblem => ({
@@ -109,15 +112,32 @@ const isForced = (comparison: Comparison, unit: Unit): boolean =>
 
 const isForcedBy = (demand: Demand): boolean => typeof demand === 'object' && demand._tag === 'Forced'
 
-/** Returns whether an option asks to run all that follows a removed unit, and so any step that took its place. */
-const isPlaceForced = (comparison: Comparison, removed: Unit): boolean => {
-  const { workflow, context } = comparison
-  if (!isRedone(comparison, removed)) return false
-  const above = parent(fromTop(removed).find((one) => definitionOf(comparison, one) === undefined) ?? removed)
-  const now = above === undefined ? workflow : definitionOf(comparison, above)
-  const last = now !== undefined && 'steps' in now ? now.steps?.at(-1)?.name : undefined
-  return isForcedBy(context.demands.of(last === undefined ? (above ?? removed) : join(above, last)))
+/**
+ * Returns whether a resume could repeat an effect and raise no question: an edit made a unit that is not idempotent another kind, or removed it and
+ * added a step, which may do the same. An option that forces the present unit, or all added steps, is consent.
+ */
+const mayRepeat = (comparison: Comparison, unit: Unit, was: Node | undefined, now: Step | undefined): boolean => {
+  const inside = Units.within(comparison.checkpoint.completedSteps, unit)
+  const actsOnce = inside.some(({ subStep, inDoubt }) => subStep?.idempotent === false || inDoubt !== undefined)
+  if (was === undefined || (isIdempotent(was) && !actsOnce)) return false
+  if (now !== undefined) return !hasSameResult(was, now) && !isForced(comparison, unit)
+  const [added = addsUnforced(comparison, comparison.workflow.steps)] = comparison.added
+  comparison.added[0] = added
+  return added
 }
+
+/** Returns whether one of these parts is new, or a map with another body, and neither forced nor assumed done. */
+const addsUnforced = (comparison: Comparison, parts: ReadonlyArray<Step>, above?: Unit): boolean =>
+  parts.some((part) => {
+    const { workflow, items } = comparison.checkpoint
+    const unit = join(above, part.name)
+    const was = find(workflow, items, unit)?.definition
+    if (was?.fingerprint === part.fingerprint) return false
+    if (was !== undefined && part._tag !== 'Map')
+      return addsUnforced(comparison, listedParts(part), unit)
+    const demand = comparison.context.demands.of(unit)
+    return demand !== 'assumed' && !isForcedBy(demand)
+  })
 
 /**
  * Yields completed units that were removed or changed, except those that run again whatever is recorded. `isOther`: only those whose recorded
@@ -139,11 +159,7 @@ function* editsOfRecorded(comparison: Comparison, isOther = false): Iterable<Pla
     if (now === fingerprint) continue
     const was = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
     const otherKind = !hasSameResult(was, definition) || undefined
-    // A plan raises no question about a unit of another kind, or a removed one.
-    const isLost = definition === undefined ? !isPlaceForced(comparison, unit) : !isForced(comparison, unit)
-    const isUnasked = otherKind === true || definition === undefined
-    const actsAgain = isUnasked && isLost && was !== undefined && !isIdempotent(was)
-    if (!actsAgain && isRedone(comparison, unit)) continue
+    if (isRedone(comparison, unit) && !mayRepeat(comparison, unit, was, definition)) continue
     // The recorded workflow already has this definition: an earlier plan accepted the edit.
     if (now !== undefined && was !== undefined && recordedFingerprint(was) === now) continue
     if (isOther && (otherKind !== true || areAssumed(comparison, unit, definition))) continue
@@ -217,9 +233,10 @@ function* editsOfPending(
   for (const { unit, _tag } of checkpoint.pending) {
     if (_tag !== 'Job') continue
     const was = find(checkpoint.workflow, checkpoint.items, unit)
-    if (was === undefined || isRedone(comparison, unit)) continue
+    if (was === undefined) continue
     const { fingerprint } = was.definition
     const now = definitionOf(comparison, unit)
+    if (isRedone(comparison, unit) && !mayRepeat(comparison, unit, was.definition, now)) continue
     if ((now?._tag === 'Task' && now.fingerprint === fingerprint) || !isRefused(now)) continue
     // No other kind polls the job.
     const polls = hasCode(now) ? now.fingerprint : undefined

@@ -114,7 +114,8 @@ export interface Repeats {
 /** A step is idempotent only if its recorded definition says so, too. */
 export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: PlanOf): Repeats => {
   const completed = runsAgain(plan, checkpoint).map(({ unit }) => unit)
-  const doubts = Units.from(allInDoubt(checkpoint).map((unit) => ({ unit })))
+  const jobs = Units.all(checkpoint.pending).flatMap(({ _tag, unit }) => (_tag === 'Job' ? [unit] : []))
+  const doubts = Units.from([...allInDoubt(checkpoint), ...jobs].map((unit) => ({ unit })))
   const uncovered = uncoveredIn(plan, checkpoint)
   const once = new Set([...nonIdempotent(toWorkflow(checkpoint.workflow)), ...nonIdempotentSubSteps(checkpoint)])
   const actsTwice = new Set([...nonIdempotent(workflow), ...once])
@@ -138,7 +139,7 @@ export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: Pla
     const isOnce = standsFor.has(unit) || around.some((one) => actsTwice.has(one))
     return isOnce && !around.some((one) => options.confirm?.get(one)?._tag === 'Again')
   }
-  const removed = removedBeforeForced(workflow, { checkpoint, options, plan })
+  const removed = removedIn(workflow, { checkpoint, options, plan })
   const harmful = outermost([...completed, ...removed(checkpoint.completedSteps)].filter(isHarmful))
   const doubted = outermost([...inDoubt, ...removed(doubts)].filter(isHarmful))
   return { completed, harmful, inDoubt: doubted.filter((unit) => !harmful.includes(unit)) }
@@ -150,13 +151,16 @@ const outermost = (units: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
   return units.filter((unit) => ![...ancestors(unit)].some((above) => all.has(above)))
 }
 
-/** Returns the units that an edit removed while a flag runs a step that it added: the new step may be the removed one with another name. */
-const removedBeforeForced = (
+/** Returns the units that an edit removed, if it added a step that a flag or an earlier step makes run: that may be a removed one, renamed. */
+const removedIn = (
   workflow: Workflow,
   { checkpoint, plan }: PlanOf
 ): ((units: Units.Units<Units.OfUnit>) => ReadonlyArray<Unit>) => {
   const wasIn = (unit: Unit): boolean => find(checkpoint.workflow, checkpoint.items, unit) !== undefined
-  if (!forcedUnits(plan).some(({ unit }) => !wasIn(unit))) return () => []
+  const addsRun = plan.decisions.some(
+    ({ _tag, unit, reason }) => _tag === 'Run' && reason._tag !== 'NotStarted' && !wasIn(unit)
+  )
+  if (!addsRun) return () => []
   return (units) =>
     [...Units.all(units)].flatMap(({ unit }) =>
       wasIn(unit) && find<Step>(workflow, checkpoint.items, unit) === undefined ? [unit] : []
