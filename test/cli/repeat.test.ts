@@ -504,6 +504,16 @@ describe('`resume --from-step` at a completed step of another kind', () => {
     expect(stderr).toContain('This completed step is not idempotent, and would run again: a.')
   })
 
+  test('resume --from-step does not ask about an idempotent step in the item of a map with another step that is not', async () => {
+    const steps = `[{ name: a, ${pay} }, { name: q, shell: "test -e ok" }]`
+    within({ 'w.yml': `name: w\nsteps: [{ wave: m, forEach: [x], each: { steps: ${steps} } }]\n` })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
+    place.write('ok', '')
+    expect((await place.dogear(['resume', 'r1', '--from-step', 'm/1/a'])).code).toBe(4)
+    expect((await place.dogear(['resume', 'r1', '--from-step', 'm/1/q'])).code).toBe(0)
+    expect(place.read('log')).toBe('paid\n')
+  })
+
   test('resume --from-step does not ask about a removed step if no step is new', async () => {
     within({
       'w.yml': `name: w\nsteps: [{ name: o, shell: "true" }, { name: a, ${pay} }, { name: z, shell: "exit 1" }]\n`

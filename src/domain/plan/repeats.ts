@@ -2,11 +2,10 @@
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import { find } from '../checkpoint/Tree.js'
 import * as Units from '../checkpoint/Units.js'
-import { nonIdempotent } from '../workflow/Node.js'
+import type { Node } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, childToward, fromTop, isWithin, parent } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
-import { toWorkflow } from '../workflow/WorkflowIdentity.js'
 import type { EvidenceChanged } from './changedEvidence.js'
 import { planEvidence } from './changedEvidence.js'
 import { demandsOf } from './demands.js'
@@ -117,8 +116,11 @@ export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: Pla
   const jobs = Units.all(checkpoint.pending).flatMap(({ _tag, unit }) => (_tag === 'Job' ? [unit] : []))
   const doubts = Units.from([...allInDoubt(checkpoint), ...jobs].map((unit) => ({ unit })))
   const uncovered = uncoveredIn(plan, checkpoint)
-  const once = new Set([...nonIdempotent(toWorkflow(checkpoint.workflow)), ...nonIdempotentSubSteps(checkpoint)])
-  const actsTwice = new Set([...nonIdempotent(workflow), ...once])
+  const once = new Set(nonIdempotentSubSteps(checkpoint))
+  const isDefinedOnce = (unit: Unit): boolean =>
+    [workflow, checkpoint.workflow].some(
+      (one) => find<Node>(one, checkpoint.items, unit)?.definition.idempotent === false
+    )
   const inDoubt: Array<Unit> = []
   /** A map whose items are computed again, or a task that was a wave, stands for what acted inside. */
   const standsFor = new Set<Unit>()
@@ -129,14 +131,14 @@ export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: Pla
     if (doubted.length > 0 && reason._tag === 'Forced') inDoubt.push(unit)
     for (const one of [...doubted, ...uncovered(index, Units.within(checkpoint.completedSteps, unit))]) {
       const around = [one, ...ancestors(one)]
-      if (around.some((above) => once.has(above)))
+      if (around.some((above) => once.has(above) || isDefinedOnce(above)))
         for (const above of around) if (isWithin(above, unit)) standsFor.add(above)
     }
   })
   // An answer about a map covers its items.
   const isHarmful = (unit: Unit): boolean => {
     const around = [unit, ...ancestors(unit)]
-    const isOnce = standsFor.has(unit) || around.some((one) => actsTwice.has(one))
+    const isOnce = standsFor.has(unit) || around.some((one) => once.has(one) || isDefinedOnce(one))
     return isOnce && !around.some((one) => options.confirm?.get(one)?._tag === 'Again')
   }
   const removed = removedIn(workflow, { checkpoint, options, plan })
