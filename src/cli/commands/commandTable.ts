@@ -71,7 +71,7 @@ const PLANNING: ReadonlyArray<Word> = [
   CONFIRM,
   {
     syntax: '--changes <policy>',
-    text: '[which edits](editing-and-resuming.md#edit-then-resume) to accept: strict (none), completed (the default: all but edits of completed steps) or ignore (all but two: another kind of step in place of a completed one, and code in place of a pending job)'
+    text: '[which edits](editing-and-resuming.md#edit-then-resume) to accept: strict (none), completed (the default: most edits, but none of a completed step and no new step before one) or ignore (all but two: another kind of step in place of a completed one, and code in place of a pending job)'
   },
   { syntax: '--reopen', text: 'resume although the run was [cancelled](#cancelling)' }
 ]
