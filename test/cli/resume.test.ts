@@ -867,7 +867,7 @@ describe('damaged state', () => {
     expect((await place.shell(copied)).code).toBe(0)
     expect((await place.dogear(['show', 'r', '--history'])).stdout).toContain('Recovered')
     expect((await place.dogear(['verify'])).stdout).toMatch(
-      /^! r {2}newest state intact, revision \d+\n {2}history: revisions 2 to 4 cannot be read$/m
+      /^! r {2}newest state intact, revision \d+\n {2}history: revisions 2 to 4 are missing$/m
     )
   })
 
