@@ -24,7 +24,10 @@ export interface AlreadyAnswered {
   readonly unit: Unit
 }
 
-/** The pause pointer is invalid or of another version. It stays unchanged, and no run is affected: name the run, or delete the file. */
+/**
+ * The pause pointer is invalid or of another version. It stays unchanged, and no run is affected: name the run. The next pause replaces the
+ * pointer.
+ */
 export interface InvalidPointer {
   readonly _tag: 'InvalidPointer'
   readonly where: string
@@ -46,7 +49,10 @@ export interface Requests {
    * for a unit is refused, also if two arrive at once.
    */
   readonly leave: (request: Request) => TaskEither<RequestError | AlreadyAnswered, void>
-  /** Returns whether there may be a request. Called before each step and group: synchronous, one system call. */
+  /**
+   * Returns whether there may be a request; it may return true although there is none. Called before each step and group, so it must be
+   * synchronous and cheap.
+   */
   readonly isAny: (runId: string) => boolean
   /** Lists all requests, oldest first. Fails if one cannot be read. */
   readonly list: (runId: string) => TaskEither<RequestError, ReadonlyArray<Request>>

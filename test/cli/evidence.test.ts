@@ -306,6 +306,6 @@ describe('the checks of a wave', () => {
     box.write('w.yml', wave.replace('-e out', '-s out'))
     const { code, stderr } = await dogear(box, 'resume', 'r')
     assert.equal(code, 4)
-    assert.match(stderr, /"a" was changed after it ran/)
+    assert.match(stderr, /"a" differs from its recorded definition/)
   })
 })

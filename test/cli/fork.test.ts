@@ -23,7 +23,8 @@ test('a fork keeps the records before its step and starts there, and the printed
   expect(forked).toEqual({
     code: 0,
     signal: null,
-    stdout: 'Run new-1 starts at pack with the records of old-1, 1 of 3 steps completed\n',
+    stdout:
+      'Run new-1 starts at pack with the records of old-1, 1 of 3 steps completed. Until you resume it, its status is interrupted\n',
     stderr: 'Resume with:\n  dogear resume new-1\n'
   })
   await place.shell('rm broken')

@@ -153,7 +153,7 @@ test('a page names what makes a resume impossible, with the remedy', async () =>
   place.write('w.yml', workflow.replace('echo built', 'echo another'))
   expect((await place.dogear(['show', 'first', '--html', 'run.html'])).code).toBe(0)
   const page = place.read('run.html')
-  expect(page).toContain('&quot;build&quot; was changed after it ran')
+  expect(page).toContain('&quot;build&quot; differs from its recorded definition')
   expect(page).toContain('dogear resume first --from-step build')
   expect(existsSync(`${place.folder}/run.html`)).toBe(true)
 })

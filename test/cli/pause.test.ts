@@ -99,7 +99,12 @@ test('a resume by id removes the pause pointer as well', async () => {
 
 test.each([
   ['a secret is not set', 'secrets: [TOKEN]', 'true', 'TOKEN is not set'],
-  ['a completed step was changed', '', "sed -i 's/echo first/echo other/' w.yml", '"first" was changed after it ran'],
+  [
+    'a completed step was changed',
+    '',
+    "sed -i 's/echo first/echo other/' w.yml",
+    '"first" differs from its recorded definition'
+  ],
   ['its workspace is missing', 'workspace: directory', 'rm -r .dogear/workspaces', 'Workspace not found for run r']
 ])(
   'a resume that is refused because %s prints the reason, and not where the run paused',

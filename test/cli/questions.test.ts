@@ -188,7 +188,7 @@ test('the message of a refused answer is about the answer, not about a resume', 
   expect(refused.code).toBe(4)
   expect(linesOf(refused.stderr)).toEqual([
     'dogear: Cannot answer p-1:',
-    '  "all/charge" has nothing to keep: it has not completed, or its evidence did not change; answer again or done',
+    '  "all/charge" has nothing to keep: it has not completed, or its evidence is missing or unchanged; answer again or done',
     'For example:',
     '  dogear answer p-1 all/charge again'
   ])

@@ -217,7 +217,7 @@ describe('the chosen workflow', () => {
     place.write('fixed', '')
     const { code, stderr } = await place.dogear(['resume', 'r'])
     expect(code).toBe(4)
-    expect(stderr).toMatch(/"one" was changed after it ran: fingerprint [0-9a-f]{12}, now [0-9a-f]{12}\n/)
+    expect(stderr).toMatch(/"one" differs from its recorded definition: fingerprint [0-9a-f]{12}, now [0-9a-f]{12}\n/)
     const json = await place.dogear(['resume', 'r', '--json'])
     expect(json.stdout).toMatch(/fingerprint v1:[0-9a-f]{64}, now v1:[0-9a-f]{64}/)
     expect(stderr).toMatch(/^ {2}dogear resume r --from-step one/m)
@@ -395,7 +395,7 @@ steps:
     const { code, stdout } = await place.dogear(['plan', 'r'])
     expect(code).toBe(0)
     const print = '[0-9a-f]{12}'
-    const edits = linesOf(stdout).slice(linesOf(stdout).indexOf('Edited since the run began:') + 1)
+    const edits = linesOf(stdout).slice(linesOf(stdout).indexOf('Edited since the run last recorded its workflow:') + 1)
     expect(edits[0]).toMatch(new RegExp(`^  changed    b  \\(was ${print}, is ${print}\\)$`))
     expect(edits[1]).toMatch(new RegExp(`^  removed    old  \\(was ${print}\\)$`))
     expect(edits[2]).toMatch(new RegExp(`^  added      new  \\(is ${print}\\)$`))
@@ -440,7 +440,7 @@ steps:
     expect(stdout).toContain('recovered from')
     expect(stdout).toContain('Obstacles to a resume:')
     expect(stdout).toContain('Workspace not found for run r')
-    expect(stdout).toContain('"one" was changed after it ran')
+    expect(stdout).toContain('"one" differs from its recorded definition')
     const [report] = JSON.parse((await place.dogear(['verify', 'r', '--json'])).stdout) as { obstacles: string[] }[]
     expect(report?.obstacles).toHaveLength(2)
     await place.shell('rm w.yml')
@@ -867,7 +867,7 @@ describe('damaged state', () => {
     expect((await place.shell(copied)).code).toBe(0)
     expect((await place.dogear(['show', 'r', '--history'])).stdout).toContain('Recovered')
     expect((await place.dogear(['verify'])).stdout).toMatch(
-      /^! r {2}newest state intact, revision \d+\n {2}history: revisions 2 to 4 cannot be read$/m
+      /^! r {2}newest state intact, revision \d+\n {2}history: revisions 2 to 4 are missing$/m
     )
   })
 

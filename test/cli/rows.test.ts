@@ -63,7 +63,7 @@ describe('the rows of a run', () => {
     )
   })
 
-  test('the rows of a run are bounded in number and keep its order', () => {
+  test('the printed rows of a run are bounded in number and keep the order of its units', () => {
     const most = (MAX_LISTED.steps + 4) * (1 + MAX_LISTED.groups + 4)
     fc.assert(
       fc.property(runs, (units) => {

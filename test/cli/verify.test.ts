@@ -52,7 +52,7 @@ describe('verify', () => {
     expect(await reportOf()).toMatchObject({ obstacles: [], runs_again: [], unrecorded: [] })
   })
 
-  test('verify and show name earlier revisions that cannot be read, and a resume works', async () => {
+  test('verify and show name the revisions that the history lacks, and a resume works', async () => {
     await failed()
     await place.dogear(['resume', 'r'], { environment: SECRET })
     const journal = '.dogear/runs/r/history/e000001.jsonl'
@@ -61,14 +61,11 @@ describe('verify', () => {
     const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
     expect([code, linesOf(stdout)]).toEqual([
       0,
-      [
-        expect.stringMatching(/^! r {2}newest state intact, revision \d+$/),
-        '  history: revisions 4 to 6 cannot be read'
-      ]
+      [expect.stringMatching(/^! r {2}newest state intact, revision \d+$/), '  history: revisions 4 to 6 are missing']
     ])
     expect(await reportOf()).toMatchObject({ found: 'exact', history_gaps: [{ first: 4, last: 6 }] })
     const shown = await place.dogear(['show', 'r', '--history'])
-    expect(shown.stdout).toMatch(/\n {6}7 .*\n +revisions 4 to 6 cannot be read\n {6}3 /)
+    expect(shown.stdout).toMatch(/\n {6}7 .*\n +revisions 4 to 6 are missing\n {6}3 /)
     place.write('ready', '')
     expect((await place.dogear(['resume', 'r'], { environment: SECRET })).code).toBe(0)
   })
@@ -121,7 +118,11 @@ describe('verify', () => {
     place.write('gen.js', 'edited\n')
     place.write('w.yml', place.read('w.yml').replace('echo x > app.tgz', 'echo y > app.tgz'))
     const stdout = await verified({})
-    for (const what of ['"pack" was changed after it ran', 'its evidence changed since: gen.js', 'TOKEN is not set'])
+    for (const what of [
+      '"pack" differs from its recorded definition',
+      'its evidence changed since: gen.js',
+      'TOKEN is not set'
+    ])
       expect(stdout).toContain(what)
     const { obstacles } = await reportOf({})
     expect(obstacles.map(({ code }) => code)).toEqual(

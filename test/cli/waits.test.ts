@@ -79,7 +79,9 @@ test('a resume with --confirm for an answered wait is refused with the command t
   await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
   const { code, stderr } = await place.dogear(['resume', 'r-1', '--confirm', 'approve=again'])
   expect(code).toBe(4)
-  expect(stderr).toContain('"approve" cannot be confirmed: its answer is recorded; resume without this one, or run')
+  expect(stderr).toContain(
+    '"approve" cannot be confirmed: its answer is recorded; resume without confirming it, or run'
+  )
   expect(linesOf(stderr).at(-1)).toBe('  dogear plan r-1')
 })
 

@@ -287,7 +287,10 @@ describe('an edited workflow', () => {
     const text = problems(checkpoint, now(a, other('b'), c, d))
       .map(describeProblem)
       .join()
-    assert.equal(text, `"b" was changed after it ran: fingerprint ${b.fingerprint}, now ${other('b').fingerprint}`)
+    assert.equal(
+      text,
+      `"b" differs from its recorded definition: fingerprint ${b.fingerprint}, now ${other('b').fingerprint}`
+    )
   })
 
   test('a plan that ignores changes skips records of another fingerprint with the reason AcceptedDespiteChange', () => {
@@ -533,7 +536,7 @@ describe('missing evidence', () => {
   test('the questions that missing evidence raises name their cause', () => {
     const plan = planned(checkpoint, workflow, { evidence: [{ unit: 'build', missing }] })
     assert.deepEqual(openQuestions(plan).map(describeQuestion), [
-      '"publish" may already have taken effect, and is not idempotent; it would run again because the result of "build" may differ'
+      '"publish" has completed or may have taken effect, and is not idempotent; it would run again because the result of "build" may differ'
     ])
   })
 
@@ -1112,12 +1115,12 @@ describe('the text of a plan', () => {
         'the run belongs to workflow "a", not to "b"; resume it with that workflow, or start a new run'
       ],
       [{ _tag: 'InvalidWorkflow', problem: { _tag: 'NoSteps' } }, 'a workflow needs at least one step'],
-      [{ ...edit, edit: 'changed' }, '"pack/eu" was changed after it ran: fingerprint v1:a, now v1:b'],
+      [{ ...edit, edit: 'changed' }, '"pack/eu" differs from its recorded definition: fingerprint v1:a, now v1:b'],
       [
         { ...edit, edit: 'removed' },
-        '"pack/eu" was removed after it ran. If you accept the edit, its record is dropped; a step that was only renamed runs again under its new name'
+        '"pack/eu" was removed. If you accept the edit, any record of it is dropped; a step that was only renamed runs under its new name'
       ],
-      [{ ...edit, edit: 'reordered' }, '"pack/eu" was moved to another place after it ran'],
+      [{ ...edit, edit: 'reordered' }, '"pack/eu" was moved to another place'],
       [{ ...edit, edit: 'insertedBefore' }, '"pack/eu" was inserted or moved before completed steps'],
       [{ ...edit, edit: 'added' }, '"pack/eu" was added'],
       [

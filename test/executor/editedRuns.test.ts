@@ -253,7 +253,7 @@ describe('a step inserted before a task whose attempt is in flight', () => {
     assert.deepEqual(seen, [1, 2, 2, 3])
   })
 
-  test('two edits that each insert a step before the task change no attempt', async () => {
+  test('the waiting attempt of a task keeps its number after two edits that each insert a step before the task', async () => {
     const { process, move } = world()
     const seen: Array<number> = []
     const trial = { run: napping(seen), retry }
@@ -323,7 +323,7 @@ describe('a step inserted before a task whose attempt is in flight', () => {
     }
   )
 
-  test('a rewind of a step before both steps starts the task with attempt 1', async () => {
+  test('a rewind to a step before the inserted step and the task starts the task with attempt 1', async () => {
     const { process, move } = world()
     const seen: Array<number> = []
     const trial = { run: napping(seen), retry }

@@ -98,7 +98,7 @@ describe('a pause', () => {
     assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
-  test('once a pause is recorded, it writes its pointer and then withdraws its request', async () => {
+  test('an owner that has recorded a pause writes the pointer, and then withdraws the request', async () => {
     const order: Array<string> = []
     const kept = memoryRequests()
     const requests: Requests = {

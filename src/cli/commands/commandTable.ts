@@ -71,7 +71,7 @@ const PLANNING: ReadonlyArray<Word> = [
   CONFIRM,
   {
     syntax: '--changes <policy>',
-    text: '[which edits](editing-and-resuming.md#edit-then-resume) to accept: strict (none), completed (the default: all but edits of completed steps) or ignore (all but two: another kind of step in place of a completed one, and code in place of a pending job)'
+    text: '[which edits](editing-and-resuming.md#edit-then-resume) to accept: strict (none), completed (the default: most edits, but none of a completed step and no new step before one) or ignore (all but two: another kind of step in place of a completed one, and code in place of a pending job)'
   },
   { syntax: '--reopen', text: 'resume although the run was [cancelled](#cancelling)' }
 ]
@@ -255,7 +255,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'verify',
     args: [ANY_RUN],
     summary: 'check the stored state, and predict a resume',
-    text: 'Checks that the newest stored state is intact, names earlier revisions that cannot be read, and lists [everything that a resume would meet](#before-a-resume): obstacles, questions, steps that run again, and steps that were in flight when their process ended. Without an id, checks the state of all runs, and predicts the resumes of unfinished ones.',
+    text: 'Checks that the newest stored state is intact, names earlier revisions that the history lacks, and lists [everything that a resume would meet](#before-a-resume): obstacles, questions, steps that run again, and steps that were in flight when their process ended. Without an id, checks the state of all runs, and predicts the resumes of unfinished ones.',
     flags: [JSON_FLAG],
     example: 'dogear verify'
   },

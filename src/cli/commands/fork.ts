@@ -4,6 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { defined } from '../../domain/data/defined.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { status } from '../../domain/checkpoint/Checkpoint.js'
 import { isDone } from '../../domain/change/transitionParts.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { JsonObject } from '../../domain/data/Json.js'
@@ -62,7 +63,8 @@ export const forkCommand = async (context: Context, id: string, flags: Flags): P
   if (doubted.length > 0) screen.warn(repetition(newId, doubted, 'may already have taken effect'))
   if (!json && input.right !== undefined) screen.line(replaced(fromStep, checkpoint, input.right))
   const steps = `${made.right.checkpoint.completedSteps.steps} of ${workflow.steps.length} steps completed`
-  const line = `Run ${newId} starts at ${fromStep} with the records of ${runId}, ${steps}`
+  const untilResumed = `Until you resume it, its status is ${status(made.right.checkpoint, false)}`
+  const line = `Run ${newId} starts at ${fromStep} with the records of ${runId}, ${steps}. ${untilResumed}`
   const document = { run_id: newId, forked_from: runId, from_step: fromStep }
   return printDone(context, document, line, continuing(context, { ...made.right, heldBy: O.none }))
 }

@@ -68,7 +68,10 @@ const editsOf = ({ checkpoint, program, options }: CommandPlan): ReadonlyArray<S
 const editLines = (edits: ReadonlyArray<StepEdit>): ReadonlyArray<string> =>
   edits.length === 0
     ? []
-    : ['Edited since the run began:', ...firstOf(edits.map(describeEdit)).map((line) => `  ${line}`)]
+    : [
+        'Edited since the run last recorded its workflow:',
+        ...firstOf(edits.map(describeEdit)).map((line) => `  ${line}`)
+      ]
 
 const planLines = (
   context: Context,
@@ -98,7 +101,7 @@ const inProgress = (holder: Holder): string =>
     ? `In progress: ${processText(holder)}; if it died now, a resume would do this:`
     : `In progress, or abandoned by a dead process: ${processText(holder)}`
 
-/** Edits since the run began, and what a resume asks consent for: changes that it would overwrite, and work that it would repeat. */
+/** Edits of the recorded workflow, and what a resume asks consent for: changes that it would overwrite, and work that it would repeat. */
 interface Findings {
   readonly edits: ReadonlyArray<StepEdit>
   readonly overwrites: ReadonlyArray<Overwrite>

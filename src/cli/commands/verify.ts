@@ -31,7 +31,7 @@ interface Readable {
   readonly _tag: 'Readable'
   readonly run: RunSummary
   readonly preview: Preview
-  /** Earlier revisions that cannot be read; a resume does not need them. */
+  /** Earlier revisions that the history lacks; a resume does not need them. */
   readonly gaps: ReadonlyArray<Gap>
 }
 

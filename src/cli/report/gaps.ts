@@ -1,4 +1,4 @@
-/** Finds revisions that a history should have but that cannot be read. */
+/** Finds the revisions that a history lacks. */
 import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 
 /** `first` and `last`: revisions, both included. */
@@ -19,4 +19,4 @@ export const gapsIn = (history: ReadonlyArray<HistoryEntry>): ReadonlyArray<Gap>
   history.flatMap((_, index) => gapAfter(history, index) ?? [])
 
 export const describeGap = ({ first, last }: Gap): string =>
-  first === last ? `revision ${first} cannot be read` : `revisions ${first} to ${last} cannot be read`
+  first === last ? `revision ${first} is missing` : `revisions ${first} to ${last} are missing`

@@ -75,7 +75,7 @@ export const suspended = (self: Fields, change: Change.Suspended): Result => {
   if (state._tag !== 'BeforeStep' || attempt === undefined || attempt.suspended === true)
     return refuse('NotInFlight', unit)
   if (waits.length === 0 || waits.some((wait) => !Units.has(self.pending, wait))) return refuse('NotPending', unit)
-  // Drops `edited`: a suspended attempt has no open sub-step, so none has run unrecorded under another `idempotent`.
+  // Drops `edited`: no sub-step is open, so none can have started without a record under a definition that called it idempotent.
   const inFlight = Units.replace(state.inFlight, { unit, attempt: attempt.attempt, suspended: true })
   return E.right({ state: { ...state, inFlight }, pending: withoutDropped(self, change) })
 }

@@ -261,11 +261,11 @@ export const describeQuestion = (question: Confirm): string => {
     return `"${question.unit}" completed, but its evidence changed since: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
   if (reason._tag === 'EvidenceMissing')
     return `"${question.unit}" completed and is not idempotent; it would run again because ${describeReason(question)}`
-  const acted = `"${question.unit}" may already have taken effect, and is not idempotent`
-  if (reason._tag === 'EarlierStepRunsAgain') return `${acted}; it would run again because ${describeReason(question)}`
+  if (reason._tag === 'EarlierStepRunsAgain')
+    return `"${question.unit}" has completed or may have taken effect, and is not idempotent; it would run again because ${describeReason(question)}`
   const lacksSubject = LACKS_SUBJECT.has(reason._tag) && !('answered' in reason) && !('inDoubt' in reason)
   const why = `${lacksSubject ? 'it ' : ''}${describeReason(question)}`
-  return `${acted}: ${why}`
+  return `"${question.unit}" may already have taken effect, and is not idempotent: ${why}`
 }
 
 /** The reasons whose descriptions have no subject. */

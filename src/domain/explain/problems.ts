@@ -80,10 +80,10 @@ export const describeProblem = (problem: PlanProblem): string => {
       if (problem.forced === true)
         return `"${problem.unit}" cannot be ${problem.keep === true ? 'kept' : 'confirmed as done'}: you asked to run it again; omit the answer, or run from a later step`
       if (problem.keep === true)
-        return `"${problem.unit}" has nothing to keep: it has not completed, or its evidence did not change; ${problem.asked === true ? 'answer again or done' : 'omit the answer'}`
+        return `"${problem.unit}" has nothing to keep: it has not completed, or its evidence is missing or unchanged; ${problem.asked === true ? 'answer again or done' : 'omit the answer'}`
       return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; omit the answer`
     case 'UnitPending':
-      return `"${problem.unit}" cannot be confirmed: ${problem.answered === true ? `${ANSWERED}; resume without this one` : WAITING[problem.waitsFor]}, or run from that step`
+      return `"${problem.unit}" cannot be confirmed: ${problem.answered === true ? `${ANSWERED}; resume without confirming it` : WAITING[problem.waitsFor]}, or run from that step`
     case 'UnknownStep':
       return unknownStep(problem)
     case 'NotAWave':
@@ -140,13 +140,13 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
     case 'changed':
       if (problem.otherKind === true)
         return `"${name}" completed as another kind of step, so its recorded result cannot count`
-      return `"${name}" was changed after it ran: fingerprint ${problem.recorded}, now ${problem.present}`
+      return `"${name}" differs from its recorded definition: fingerprint ${problem.recorded}, now ${problem.present}`
     case 'removed':
       if (problem.movedTo !== undefined)
-        return `"${name}" was moved to "${problem.movedTo}" after it ran. A step that moves to another place in the tree is another unit`
-      return `"${name}" was removed after it ran. If you accept the edit, its record is dropped; a step that was only renamed runs again under its new name`
+        return `"${name}" was moved to "${problem.movedTo}". A step that moves to another place in the tree is another unit`
+      return `"${name}" was removed. If you accept the edit, any record of it is dropped; a step that was only renamed runs under its new name`
     case 'reordered':
-      return `"${name}" was moved to another place after it ran`
+      return `"${name}" was moved to another place`
     case 'insertedBefore':
       return `"${name}" was inserted or moved before completed steps`
     case 'added':

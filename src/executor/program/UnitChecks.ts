@@ -28,10 +28,10 @@ export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'
 
 /** The checks of a unit, for the executor. A check fails with a `Left` or the value false, and passes otherwise. The record of the unit counts only while its `evidence` exists. */
 export interface Checks<Context, Output> {
-  /** The unit does not start if this fails. */
+  /** Runs before the unit starts. If it fails, `onCheckFailure` decides; by default the unit does not start. */
   readonly before: ((context: Context) => TaskEither<unknown, unknown>) | undefined
   readonly expect: Expectation
-  /** The unit does not complete if this fails. */
+  /** Runs after the work of the unit. If it fails, `onCheckFailure` decides; by default the unit does not complete. */
   readonly after: ((context: Context) => TaskEither<unknown, unknown>) | undefined
   /** The evidence that the unit must leave behind. */
   readonly evidence: ((output: Output, context: Context) => ReadonlyArray<ExpectedEvidence>) | undefined
@@ -41,16 +41,16 @@ export interface Checks<Context, Output> {
 }
 
 /**
- * The checks of a unit or of a whole wave, as users declare them.
+ * The checks of a task, sequence, wave or map, as users declare them.
  *
  * - `before`, `after`: they fail by throwing, rejecting, a `Left`, or `false`.
  * - `expect`: what must exist after the unit ran. Its files and commits are evidence: if they are missing on a resume, the unit runs again.
  */
 export interface CheckOptions<Context> {
-  /** The unit does not start if this fails. */
+  /** Runs before the unit starts. If it fails, `onCheckFailure` decides; by default the unit does not start. */
   readonly before?: (context: Context) => unknown
   readonly expect?: Expectation
-  /** The unit does not complete if this fails. */
+  /** Runs after the work of the unit. If it fails, `onCheckFailure` decides; by default the unit does not complete. */
   readonly after?: (context: Context) => unknown
   readonly onCheckFailure?: OnCheckFailure
 }

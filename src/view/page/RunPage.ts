@@ -21,7 +21,7 @@ export interface RunPage {
   readonly runId: string
   readonly checkpoint: Checkpoint
   readonly status: Status
-  /** An `Option` in the view of `dogear`, else as in that of `dogear/promise`. */
+  /** `RunView` of `dogear` has an `Option` here; `RunView` of `dogear/promise` has the holder itself, or undefined. */
   readonly heldBy?: Option<Holder> | Holder
   readonly found: Found
   readonly changes?: ReadonlyMap<number, Change>

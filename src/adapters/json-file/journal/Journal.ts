@@ -55,9 +55,9 @@ export interface Damage {
 export interface Journal {
   /** `undefined` if line 1 is damaged. */
   readonly claim: ClaimRecord | undefined
-  /** The checksum in line 1, which is unique because each claim has a token. */
+  /** The checksum in line 1. It is unique, because no two journals have both the same token and the same epoch. */
   readonly sum: string
-  /** `undefined` after a recovery, a compaction or a claim for a removal, if the claim ended before it recorded this, or if line 1 is damaged. */
+  /** `undefined` if line 1 is damaged, if the claim ended before it recorded this, and after a recovery, a compaction or a claim for a removal. */
   readonly found: FoundRecord | undefined
   readonly base: Base | undefined
   /** `changes[i]` led to `base.revision + i`; empty without a base. */
