@@ -1115,9 +1115,9 @@ describe('the text of a plan', () => {
       [{ ...edit, edit: 'changed' }, '"pack/eu" was changed after it ran: fingerprint v1:a, now v1:b'],
       [
         { ...edit, edit: 'removed' },
-        '"pack/eu" was removed after it ran. If you accept the edit, its record is dropped; a step that was only renamed runs again under its new name'
+        '"pack/eu" was removed after the run began. If you accept the edit, any record of it is dropped; a step that was only renamed counts as a new one'
       ],
-      [{ ...edit, edit: 'reordered' }, '"pack/eu" was moved to another place after it ran'],
+      [{ ...edit, edit: 'reordered' }, '"pack/eu" was moved to another place after the run began'],
       [{ ...edit, edit: 'insertedBefore' }, '"pack/eu" was inserted or moved before completed steps'],
       [{ ...edit, edit: 'added' }, '"pack/eu" was added'],
       [

@@ -143,10 +143,10 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
       return `"${name}" was changed after it ran: fingerprint ${problem.recorded}, now ${problem.present}`
     case 'removed':
       if (problem.movedTo !== undefined)
-        return `"${name}" was moved to "${problem.movedTo}" after it ran. A step that moves to another place in the tree is another unit`
-      return `"${name}" was removed after it ran. If you accept the edit, its record is dropped; a step that was only renamed runs again under its new name`
+        return `"${name}" was moved to "${problem.movedTo}" after the run began. A step that moves to another place in the tree is another unit`
+      return `"${name}" was removed after the run began. If you accept the edit, any record of it is dropped; a step that was only renamed counts as a new one`
     case 'reordered':
-      return `"${name}" was moved to another place after it ran`
+      return `"${name}" was moved to another place after the run began`
     case 'insertedBefore':
       return `"${name}" was inserted or moved before completed steps`
     case 'added':
