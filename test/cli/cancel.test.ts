@@ -149,7 +149,7 @@ test('if the owner of a run was killed after a cancel was requested, plan, verif
   expect(await jsonOf(['show', 'r'])).toMatchObject({ status: 'cancelled', cancel_requested: false })
 })
 
-test('show and plan of a live run say that a cancel was requested', async () => {
+test('show, plan, move and answer of a live run say that a cancel was requested', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = place.start(['run', 'w.yml', '--id', 'r'])
   await running.said('ready')
@@ -159,9 +159,17 @@ test('show and plan of a live run say that a cancel was requested', async () => 
   )
   const planned = await place.dogear(['plan', 'r'])
   expect(planned.code).toBe(4)
-  expect(planned.stderr).toMatch(
-    /; it is cancelled once its current steps have ended, unless it has completed by then\n/
-  )
+  const stops = '; it is cancelled once its current steps have ended, unless it has completed by then\n'
+  expect(planned.stderr).toContain(stops)
+  for (const words of [
+    ['move', 'r', '--to', 'other'],
+    ['answer', 'r', 'first', 'again']
+  ]) {
+    const { code, stderr } = await place.dogear(words)
+    expect(code).toBe(4)
+    expect(stderr).toContain(stops)
+    expect(stderr).not.toContain('dogear pause')
+  }
   place.write('go', '')
   expect((await running.ended).code).toBe(4)
 })
