@@ -32,6 +32,7 @@ export type CliError =
       | 'AmbiguousRun'
       | 'SeveralUnfinished'
       | 'NoRunOfWorkflow'
+      | 'NothingToPoll'
       | 'Declined'
       | 'RunChanged'
       | 'CancelRequested'
