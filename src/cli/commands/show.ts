@@ -114,7 +114,7 @@ const showLines = (
     ...(cancels ? [fact('cancel', `requested: ${isAlive(heldBy) ? REQUESTED.Cancel : RECORDS_CANCEL}`)] : []),
     fact('progress', progressOf(checkpoint)),
     ...(O.isNone(heldBy) ? [] : [fact('held by', holderText(heldBy.value))]),
-    ...(found._tag === 'Exact' ? [] : [style.yellow(fact('damaged', `${found.lost}; recovered from ${found.from}`))]),
+    ...(found._tag === 'Exact' ? [] : [style.yellow(fact('damaged', `${found.lost}; recoverable from ${found.from}`))]),
     ...(checkpoint.workspace === undefined
       ? []
       : [fact(checkpoint.workspace.kind === 'worktree' ? 'worktree' : 'folder', checkpoint.workspace.path)]),
