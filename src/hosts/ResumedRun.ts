@@ -85,7 +85,7 @@ export const leftByError = (found: FoundRun, error: RunError): LeftRun => {
   }
 }
 
-/** Returns whether the same resume may succeed later. */
+/** Returns whether to repeat a resume that failed with this error: the state may be readable and writable later. Not for a held run (`leftByError`). */
 export const isTransient = ({ _tag }: RunError): boolean => TRANSIENT.has(_tag)
 
 const TRANSIENT: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFailed', 'Fenced', 'TreeUnreadable'])

@@ -60,7 +60,7 @@ export interface Journal {
   /** `undefined` after a recovery, a compaction or a claim for a removal, if the claim ended before it recorded this, or if line 1 is damaged. */
   readonly found: FoundRecord | undefined
   readonly base: Base | undefined
-  /** `changes[i]` led to `base.revision + i`; empty without a base. */
+  /** `changes[i]` led to `base.revision + i`, so `base.checkpoint` contains `changes[0]`; empty without a base. */
   readonly changes: ReadonlyArray<Json>
   readonly released: boolean
   /** The summary in the released line. */
