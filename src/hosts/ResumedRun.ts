@@ -85,7 +85,7 @@ export const leftByError = (found: FoundRun, error: RunError): LeftRun => {
   }
 }
 
-/** Returns whether to repeat a resume that failed with this error: the state may be readable and writable later. Not for a held run (`leftByError`). */
+/** Returns whether a host repeats a resume that failed with this error. A held run is not a failure: see `leftByError`. */
 export const isTransient = ({ _tag }: RunError): boolean => TRANSIENT.has(_tag)
 
 const TRANSIENT: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFailed', 'Fenced', 'TreeUnreadable'])
