@@ -14,7 +14,7 @@ const extra = process.argv[2] === undefined ? undefined : resolve(process.argv[2
 
 const dogear = (...words) => spawnSync(process.execPath, [main, ...words], { cwd: folder, encoding: 'utf8' })
 
-/** Sends the command `signal`, `delayMillis` after it has printed `until`. Resolves at its exit, with all that it printed. */
+/** Starts a command, and sends it the signal `signal`, `delayMillis` after it has printed `until`. Resolves at its exit, with all that it printed. */
 const started = (words, until, signal, delayMillis = 0) =>
   new Promise((done) => {
     const child = spawn(process.execPath, [main, ...words], { cwd: folder })

@@ -32,8 +32,10 @@ export type CliError =
       | 'AmbiguousRun'
       | 'SeveralUnfinished'
       | 'NoRunOfWorkflow'
+      | 'NothingToPoll'
       | 'Declined'
       | 'RunChanged'
+      | 'CancelRequested'
       | 'NoDriver'
       | 'NotWritten'
     >
@@ -188,7 +190,7 @@ const notDoneLines = ({
   }
 }
 
-const REQUESTED: Readonly<Record<Stop, string>> = {
+export const REQUESTED: Readonly<Record<Stop, string>> = {
   Pause: 'it pauses once its current steps have ended, unless it has completed or failed by then',
   Cancel: 'it is cancelled once its current steps have ended, unless it has completed by then'
 }

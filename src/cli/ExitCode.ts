@@ -74,6 +74,7 @@ const OF_ERROR: Readonly<Partial<Record<CliError['_tag'] | RunError['_tag'], Exi
   InvalidRunId: ExitCode.wrongUse,
   InvalidOptions: ExitCode.wrongUse,
   NothingToResume: ExitCode.noSuchRun,
+  NothingToPoll: ExitCode.noSuchRun,
   NoRunOfWorkflow: ExitCode.noSuchRun,
   NoSuchRun: ExitCode.noSuchRun,
   NoDriver: ExitCode.storage,

@@ -68,7 +68,7 @@ export type TryPlanOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
  * `WorkspaceMissing`, `NoWorkspaces`), if the run was cancelled or moved (`RunCancelled`, `RunMoved`), if there is no plan (`PlanError`,
  * `InvalidInput`, `InputChanged`, `InvalidOptions`), or if the storage or the evidence cannot be read. It does not claim the run, and reads its
  * secrets only to redact `InvalidInput`: a resume may still fail with `HeldBy` or `SecretsMissing`. While a process owns the run, the plan is
- * that of a resume if the process ended now.
+ * that of a resume if the process ended now. It ignores requests: if a cancel was requested, a resume records it and runs nothing.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

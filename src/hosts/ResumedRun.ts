@@ -85,7 +85,7 @@ export const leftByError = (found: FoundRun, error: RunError): LeftRun => {
   }
 }
 
-/** Returns whether the same resume may succeed later. */
+/** Returns whether a host repeats a resume that failed with this error. A held run is not a failure: see `leftByError`. */
 export const isTransient = ({ _tag }: RunError): boolean => TRANSIENT.has(_tag)
 
 const TRANSIENT: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFailed', 'Fenced', 'TreeUnreadable'])

@@ -58,7 +58,7 @@ export interface Requests {
   readonly list: (runId: string) => TaskEither<RequestError, ReadonlyArray<Request>>
   /** Removes exactly this request: one that replaced it stays. Succeeds if it is missing. */
   readonly withdraw: (request: Request) => TaskEither<RequestError, void>
-  /** Removes the pause request, readable or not, once the claim of the owner that it addresses has ended. */
+  /** Removes the pause request, readable or not. Called when the pause is recorded, or the execution that it addresses has ended. */
   readonly clearPause: (runId: string) => TaskEither<RequestError, void>
   /** Writes the pointer and replaces an earlier one. Returns where it is. */
   readonly point: (pointer: ContinueHere) => TaskEither<PointerError, string>

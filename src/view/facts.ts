@@ -57,7 +57,7 @@ const textOf = (change: Change): string => {
     case 'Interrupted':
       return `${change.unit}, ${change.reason}`
     case 'Rewound':
-      return `${listed(change.units)}: ${change.why}`
+      return `${listed(change.units)}: ${change.why === 'Forced' ? 'as requested' : change.why}`
     case 'Assumed':
       return `${change.unit}, assumed done`
     case 'Confirmed':

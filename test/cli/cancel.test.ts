@@ -31,7 +31,7 @@ test('a cancelled live run ends its current steps; resume without an id ignores 
   expect(ended.code).toBe(4)
   expect(linesOf(timeless(ended.stderr)).slice(-3)).toEqual([
     'Cancelled before step 2/2 last after T: 1 step completed',
-    'It is cancelled. To resume it anyway:',
+    'To resume it anyway:',
     '  dogear resume r --reopen'
   ])
   expect(place.exists('.dogear/runs/r/requests')).toBe(false)
@@ -105,4 +105,71 @@ test('a pause pointer to a cancelled run is removed', async () => {
   const resumed = await place.dogear(['resume'])
   expect(resumed.stderr).toContain('Run r, which was paused last, was cancelled; removed the pointer to it\n')
   expect(resumed.code).toBe(3)
+})
+
+test('if the owner of a run was killed after a cancel was requested, plan, verify and show say that a resume runs nothing, and the resume asks nothing', async () => {
+  place = sandbox({ 'w.yml': workflow.replace('first,', 'first, idempotent: false,') })
+  const running = place.start(['run', 'w.yml', '--id', 'r'])
+  await running.said('ready')
+  await place.dogear(['cancel', 'r'])
+  running.child.kill('SIGKILL')
+  await running.ended
+  place.write('go', '')
+  const planned = await place.dogear(['plan', 'r'])
+  expect(planned).toMatchObject({ code: 4, stdout: '' })
+  expect(linesOf(planned.stderr)).toEqual([
+    'dogear: A cancel of run r was requested: a resume records it and runs nothing',
+    'To record it:',
+    '  dogear resume r'
+  ])
+  expect(await jsonOf(['plan', 'r'])).toMatchObject({ error: { code: 'CancelRequested' } })
+  const verified = await place.dogear(['verify', 'r'])
+  expect(verified.code).toBe(4)
+  expect(linesOf(verified.stdout).slice(1)).toEqual([
+    '  Obstacles to a resume:',
+    '    A cancel of run r was requested: a resume records it and runs nothing',
+    '    To record it:',
+    '      dogear resume r',
+    '  In flight when the process ended, so their effects may be unrecorded:',
+    '    first (attempt 1)',
+    '  Check their effects first'
+  ])
+  const shown = await place.dogear(['show', 'r'])
+  expect(shown.stdout).toContain('cancel    requested: a resume records it and runs nothing\n')
+  expect(shown.stderr).toBe('To record it:\n  dogear resume r\n')
+  expect(await jsonOf(['show', 'r'])).toMatchObject({ status: 'interrupted', cancel_requested: true })
+  const resumed = await place.dogear(['resume', 'r'])
+  expect(resumed.code).toBe(4)
+  expect(linesOf(resumed.stderr)).toEqual([
+    'Run r is cancelled, because a cancel was requested before this resume; nothing ran',
+    'To resume it anyway:',
+    '  dogear resume r --reopen'
+  ])
+  expect(linesOf(place.read('log'))).toEqual(['first'])
+  expect(await jsonOf(['show', 'r'])).toMatchObject({ status: 'cancelled', cancel_requested: false })
+})
+
+test('show, plan, move and answer of a live run say that a cancel was requested', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = place.start(['run', 'w.yml', '--id', 'r'])
+  await running.said('ready')
+  await place.dogear(['cancel', 'r'])
+  expect((await place.dogear(['show', 'r'])).stdout).toContain(
+    'cancel    requested: it is cancelled once its current steps have ended, unless it has completed by then\n'
+  )
+  const planned = await place.dogear(['plan', 'r'])
+  expect(planned.code).toBe(4)
+  const stops = '; it is cancelled once its current steps have ended, unless it has completed by then\n'
+  expect(planned.stderr).toContain(stops)
+  for (const words of [
+    ['move', 'r', '--to', 'other'],
+    ['answer', 'r', 'first', 'again']
+  ]) {
+    const { code, stderr } = await place.dogear(words)
+    expect(code).toBe(4)
+    expect(stderr).toContain(stops)
+    expect(stderr).not.toContain('dogear pause')
+  }
+  place.write('go', '')
+  expect((await running.ended).code).toBe(4)
 })

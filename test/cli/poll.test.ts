@@ -381,4 +381,7 @@ test('a poll without an id considers only the runs with a pending job', async ()
     code: 3,
     stderr: expect.stringContaining('dogear: There is no run with a pending job\n') as unknown
   })
+  expect(JSON.parse((await place.dogear(['poll', '--json'])).stdout)).toMatchObject({
+    error: { code: 'NothingToPoll' }
+  })
 })

@@ -636,7 +636,7 @@ test('a step that an edit moved under another parent counts as removed, and the 
   )
   assert.ok(E.isLeft(plan))
   expect(plan.left.problems.map(describeProblem)).toEqual([
-    '"push" was moved to "deploy/push" after it ran. A step that moves to another place in the tree is another unit',
+    '"push" was moved to "deploy/push". A step that moves to another place in the tree is another unit',
     expect.stringMatching(/^"deploy" was inserted or moved before completed steps/)
   ])
 })

@@ -19,8 +19,8 @@ const lengths = fc.oneof(
 
 const upTo = (length: number): ReadonlyArray<number> => Array.from({ length }, (_, index) => index)
 
-describe('a persistent sequence', () => {
-  law('a sequence equals the array of the appended values', lengths, (length) => {
+describe('a persistent vector', () => {
+  law('a vector equals the array of the appended values', lengths, (length) => {
     const sequence = Vec.from(upTo(length))
     assert.equal(sequence.length, length)
     assert.deepEqual([...sequence], upTo(length))
@@ -31,7 +31,7 @@ describe('a persistent sequence', () => {
   })
 
   law(
-    'a sequence never changes when values are appended to it',
+    'a vector never changes when values are appended to it',
     fc.tuple(lengths, fc.nat({ max: 40 })),
     ([length, more]) => {
       const base = Vec.from(upTo(length))
@@ -49,7 +49,7 @@ describe('a persistent sequence', () => {
     500
   )
 
-  test('a sequence of 40,000 values keeps each earlier version readable', () => {
+  test('a vector of 40,000 values keeps each earlier version readable', () => {
     const versions: Array<Vector<number>> = [Vec.empty]
     for (let index = 0; index < 40_000; index++) versions.push(Vec.append(versions[index] as Vector<number>, index))
     for (const length of [0, 1, 32, 33, 1024, 1056, 1057, 32_767, 32_768, 32_800, 32_801, 40_000]) {
@@ -61,7 +61,7 @@ describe('a persistent sequence', () => {
     }
   })
 
-  test('a sequence takes 100,000 appends in linear time', () => {
+  test('a vector takes 100,000 appends in linear time', () => {
     const time = (count: number): number => {
       const began = performance.now()
       let sequence: Vector<number> = Vec.empty

@@ -218,7 +218,7 @@ describe('an error', () => {
 describe('a message', () => {
   const begun = textWith(['… (30 characters)', 'ab', '**', ...['a', 'b', '*']])
 
-  test('a redacted message shows no start of a secret where its text was cut off', () => {
+  test('redaction also replaces the beginning of a secret at the place where a message was cut off', () => {
     const redaction = Redaction.make(['tok-1234567890'])
     assert.equal(
       Redaction.text(redaction, 'a: tok-12… (99 characters), b: t… (99 characters) tok-'),

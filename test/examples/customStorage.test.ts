@@ -111,7 +111,7 @@ describe('the guide for storage authors', { concurrent: sweep }, () => {
     expect(lines.at(-1)).toBe(`${passed} passed, 0 failed, ${others} not claimed`)
   })
 
-  test('the guide shows the report of the example from which the check of the claim was removed', async () => {
+  test('the guide shows what conformance reports if the example does not check the claim', async () => {
     const store = modules.get('store.mjs') ?? ''
     const mutant = store.replace(/if \(run\.held\?\.epoch !== epoch .*\{/, 'if (run.held === undefined) {')
     expect(mutant).not.toBe(store)

@@ -342,7 +342,7 @@ describe('a sub-step that is not idempotent and may have taken effect', () => {
   })
 })
 
-test('an answer to a run with secrets records only a Confirmed change', async () => {
+test('an answer to a question of a run with secrets records exactly one change, Confirmed', async () => {
   const world = newWorld()
   const program = pipe(
     Program.start('order', { secrets: ['TOKEN'] }),

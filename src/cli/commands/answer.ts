@@ -22,6 +22,7 @@ import type { Hint } from '../report/Hint.js'
 import { nowText, processText } from '../report/text.js'
 import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, hintTo, showHint, userName, printDone } from './Context.js'
+import { heldError } from './execution/owner.js'
 import { answerFrom, parseConfirm } from './execution/planFlags.js'
 import { treeFor } from './execution/commandPlan.js'
 import { WHY } from '../workflow/load.js'
@@ -58,6 +59,8 @@ export const answerCommand = async (
     'answers' in given.right
       ? E.map(() => RECORDED)(await confirm(runId, given.right.answers)(environment)())
       : await answer(runId, unit, given.right.value, { by: userName() })(environment)()
+  if (E.isLeft(answered) && answered.left._tag === 'HeldBy')
+    return E.left(await heldError(context, view.right, answered.left.holder))
   if (E.isLeft(answered))
     return E.left(
       notDone(answered.left, await ofRefusal(context, view.right, unit, answered.left), view.right, 'answer')

@@ -13,6 +13,7 @@ import { open } from '../store/open.js'
 import type { Context, Flags, Result } from './Context.js'
 import { checkFolder, databaseAt, environmentFor, hintTo, showHint, storeAt, printDone } from './Context.js'
 import { findRun, viewOf } from './find/find.js'
+import { heldError } from './execution/owner.js'
 import { continuing, ofMove } from './hints/ofRun.js'
 
 export const moveCommand = async (context: Context, id: string, flags: Flags): Promise<Result> => {
@@ -35,6 +36,8 @@ export const moveCommand = async (context: Context, id: string, flags: Flags): P
   try {
     const moving = { from: store.shown, to, target: environmentFor(target.right) }
     const moved = await move(runId, moving)(environment)()
+    if (E.isLeft(moved) && moved.left._tag === 'HeldBy' && moved.left.runId === runId)
+      return E.left(await heldError(context, view.right, moved.left.holder))
     if (E.isLeft(moved))
       return E.left(notDone(moved.left, await ofTarget(target.right, moved.left), view.right, 'move'))
   } finally {

@@ -30,6 +30,7 @@ import { nowText } from '../report/text.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { planForCommand, usablePlan } from './execution/commandPlan.js'
+import { requestedCancel } from './execution/requestedCancel.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
 import { continuing } from './hints/ofRun.js'
 import { asking } from './hints/ofPlan.js'
@@ -69,6 +70,8 @@ const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
   const { checkpoint, status, heldBy } = view
   const next = status === 'completed' ? [] : continuing(context, view)
   if (O.isSome(heldBy) || isFinal(status) || checkpoint.workflow.path === undefined) return { next }
+  const cancel = await requestedCancel(context, view)
+  if (cancel !== undefined) return withoutPlan(cancel)
   const workflow = workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) return withoutPlan(workflow.left)
   const planResult = await planForCommand(context, plannable(workflow.right), view, {})

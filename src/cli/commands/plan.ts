@@ -23,6 +23,7 @@ import { findOrOnly } from './find/find.js'
 import { ofQuestions, forcedAnswers } from './hints/ofPlan.js'
 import { AGREES_TO_RECOVERY, ofHeld, ofPending } from './hints/ofRun.js'
 import { resumeLine } from './execution/planFlags.js'
+import { requestedCancel } from './execution/requestedCancel.js'
 import { inputNamesIn } from './execution/input.js'
 import type { Overwrite } from '../../domain/plan/repeats.js'
 import { overwriteWarning, findOverwrites, repeatWarnings } from './execution/overwrites.js'
@@ -38,6 +39,8 @@ export const planCommand = async (
 ): Promise<Result> => {
   const found = await findOrOnly(context, id)
   if (E.isLeft(found)) return found
+  const cancel = await requestedCancel(context, found.right)
+  if (cancel !== undefined) return E.left(cancel)
   const { checkpoint } = found.right
   const workflow = workflowOf(context, checkpoint, inputNamesIn(flagsWithSecrets))
   if (E.isLeft(workflow)) return workflow

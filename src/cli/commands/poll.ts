@@ -10,7 +10,7 @@ import type { PolledJob, PollOutcome } from '../../executor/poll.js'
 import { poll } from '../../executor/poll.js'
 import { describeFenced } from '../../executor/errors/portErrors.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
-import { notDone } from '../CliError.js'
+import { notDone, refused } from '../CliError.js'
 import { ExitCode, ofStop } from '../ExitCode.js'
 import { printHints } from '../report/Hint.js'
 import { removal } from '../report/eventLines.js'
@@ -31,7 +31,10 @@ import { workflowOf } from './find/workflowOf.js'
 
 export const pollCommand = withPrompt(async (context: PromptContext, id: string | undefined) => {
   const view = await findOrOnly(context, id, { what: 'a pending job', fits: hasJob })
-  if (E.isLeft(view)) return view
+  if (E.isLeft(view)) {
+    const { left: error } = view
+    return error._tag === 'NothingToResume' ? E.left(refused('NothingToPoll', error.lines, error.hints)) : view
+  }
   const { runId, checkpoint, heldBy } = view.right
   const workflow = workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) return workflow

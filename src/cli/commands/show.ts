@@ -11,7 +11,7 @@ import type { RunView } from '../../executor/storage/runs.js'
 import { describeArtifact } from '../../executor/errors/portErrors.js'
 import type { ArtifactError, ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
-import { notDone, wrongUse } from '../CliError.js'
+import { notDone, REQUESTED, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { graphOf } from '../../view/graph.js'
 import { pendingJson } from '../report/pending.js'
@@ -26,6 +26,7 @@ import { toJson } from '../report/UnitView.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Flags, Result } from './Context.js'
 import { environmentFor } from './Context.js'
+import { isCancelRequested, recordCancelHint, RECORDS_CANCEL } from './execution/requestedCancel.js'
 import { findRun } from './find/find.js'
 import { ofMove, ofPending, reopening } from './hints/ofRun.js'
 import { writePage } from './page.js'
@@ -43,6 +44,7 @@ export const showCommand = async (context: Context, id: string, flags: Flags): P
   if (E.isLeft(history)) return history
   const artifacts =
     environment.artifacts === undefined ? E.right([]) : await environment.artifacts.list(view.right.runId)()
+  const cancels = await isCancelRequested(context, view.right)
   const { screen } = context
   if (flags.html !== undefined) {
     const page = await writePage(context, view.right, E.isRight(artifacts) ? artifacts.right : [], flags.html)
@@ -50,19 +52,25 @@ export const showCommand = async (context: Context, id: string, flags: Flags): P
     if (page.right !== undefined) screen.line(`Wrote ${page.right}`)
     if (!context.json) return E.right(ExitCode.done)
   }
-  if (context.json) screen.out(printed({ ...showJson(view.right, history.right), ...artifactsJson(artifacts) }))
+  if (context.json)
+    screen.out(printed({ ...showJson(view.right, history.right, cancels), ...artifactsJson(artifacts) }))
   else {
-    const lines = showLines(view.right, history.right, artifactLines(artifacts, screen.outStyle), screen.outStyle)
+    const shownArtifacts = artifactLines(artifacts, screen.outStyle)
+    const lines = showLines(view.right, history.right, shownArtifacts, cancels, screen.outStyle)
     lines.forEach(screen.print)
-    printHints(screen, nextOf(context, view.right))
+    printHints(screen, nextOf(context, view.right, cancels))
   }
   return E.right(ExitCode.done)
 }
 
-const nextOf = (context: Context, { runId, checkpoint, status }: RunView): ReadonlyArray<Hint> => {
+const nextOf = (context: Context, view: RunView, cancels: boolean): ReadonlyArray<Hint> => {
+  const { runId, checkpoint, status, heldBy } = view
   if (checkpoint.moved !== undefined) return [ofMove(context, runId, checkpoint.moved)]
+  if (cancels) return isAlive(heldBy) ? [] : [recordCancelHint(context, view)]
   return status === 'cancelled' ? reopening(context, checkpoint) : ofPending(context, checkpoint)
 }
+
+const isAlive = (heldBy: RunView['heldBy']): boolean => O.isSome(heldBy) && heldBy.value.liveness === 'alive'
 
 /** A graph has no other form: with --json it is a field of a document. */
 const showGraph = ({ screen, json }: Context, { runId, checkpoint }: RunView): Result => {
@@ -90,6 +98,7 @@ const showLines = (
   view: RunView,
   history: ReadonlyArray<HistoryLine> | undefined,
   artifacts: ReadonlyArray<string>,
+  cancels: boolean,
   style: Style
 ): ReadonlyArray<string> => {
   const { runId, checkpoint, status, heldBy, found } = view
@@ -102,9 +111,10 @@ const showLines = (
       `${checkpoint.workflow.name}${checkpoint.workflow.path === undefined ? '' : ` (${checkpoint.workflow.path})`}`
     ),
     fact('status', status),
+    ...(cancels ? [fact('cancel', `requested: ${isAlive(heldBy) ? REQUESTED.Cancel : RECORDS_CANCEL}`)] : []),
     fact('progress', progressOf(checkpoint)),
     ...(O.isNone(heldBy) ? [] : [fact('held by', holderText(heldBy.value))]),
-    ...(found._tag === 'Exact' ? [] : [style.yellow(fact('damaged', `${found.lost}; recovered from ${found.from}`))]),
+    ...(found._tag === 'Exact' ? [] : [style.yellow(fact('damaged', `${found.lost}; recoverable from ${found.from}`))]),
     ...(checkpoint.workspace === undefined
       ? []
       : [fact(checkpoint.workspace.kind === 'worktree' ? 'worktree' : 'folder', checkpoint.workspace.path)]),
@@ -149,7 +159,7 @@ const historyJson = ({ revision, change, at, known }: HistoryLine): JsonObject =
   return { revision, change, at, ...facts }
 }
 
-const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined): JsonObject => {
+const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined, cancels: boolean): JsonObject => {
   const { checkpoint, found } = view
   const { forkedFrom } = checkpoint
   return {
@@ -167,6 +177,7 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
         ? null
         : { run_id: forkedFrom.runId, revision: forkedFrom.revision, unit: forkedFrom.unit },
     held_by: holderJson(view),
+    cancel_requested: cancels,
     recovered: found._tag === 'Exact' ? null : { from: found.from, lost: found.lost },
     input: checkpoint.input,
     variables: Object.fromEntries(checkpoint.variables),

@@ -96,7 +96,8 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   const more = [...gaps, ...previewLines(context, finding.run, finding.preview)]
   const isClear = found._tag === 'Exact' && more.length === 0
   const mark = isClear ? style.green(style.symbols.completed) : style.yellow('!')
-  const state = found._tag === 'Exact' ? `newest state intact, revision ${revision}` : `recovered from ${found.from}`
+  const state =
+    found._tag === 'Exact' ? `newest state intact, revision ${revision}` : `damaged, recoverable from ${found.from}`
   const what = finding.preview.waits ? `${state}; a resume would only wait` : state
   // The commands that answer a question also accept the recovered state.
   const isAsked = finding.preview.obstacles.some(({ code }) => code === 'Unconfirmed')

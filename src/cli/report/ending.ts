@@ -16,11 +16,12 @@ import { counted } from '../../view/text.js'
 
 /**
  * What the end of a run prints besides its outcome. `ownFolders`: the private folders of failed steps, by unit; `printed`: the failed units
- * whose errors are printed already; `summary`: its time and counts.
+ * whose errors are printed already; `planned`: false if it was cancelled before any step could start; `summary`: its time and counts.
  */
 export interface Ending {
   readonly hints: ReadonlyArray<Hint>
   readonly summary: string
+  readonly planned: boolean
   readonly printed: ReadonlySet<Unit>
   readonly ownFolders: ReadonlyMap<string, string>
 }
@@ -52,6 +53,10 @@ export const endingOf = (
       const { workspace } = outcome.checkpoint
       const place = isOwn(workspace) ? [workspaceLine(workspace)] : []
       if (outcome.reason === 'paused') return [style.yellow(`Run paused ${summary}`), ...place, ...next]
+      if (outcome.reason === 'cancelled' && !ending.planned) {
+        const text = `Run ${outcome.checkpoint.runId} is cancelled, because a cancel was requested before this resume; nothing ran`
+        return [style.yellow(text), ...place, ...next]
+      }
       const end = outcome.reason === 'cancelled' ? 'Cancelled' : 'Interrupted'
       return [style.yellow(`${end} ${outcome.inProgress ? 'in' : 'before'} ${where} ${summary}`), ...place, ...next]
     }

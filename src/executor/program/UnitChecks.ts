@@ -21,8 +21,8 @@ export interface Expectation {
 /**
  * What happens when a check fails: `retry` the unit under its `retry` policy (three attempts by default), `continue` as if it had passed, or
  * `abort`. With `retry`, a sequence, wave or map runs up to three times, with all its parts; if a part is not idempotent, or the composite is
- * itself part of a wave or map, only the check is repeated. `ask`, the default, calls `Environment.onCheckFailed`; without that hook the unit
- * fails.
+ * inside another wave or map, on any level, only the check is repeated. `ask`, the default, calls `Environment.onCheckFailed`;
+ * without that hook the unit fails.
  */
 export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'> | 'ask'
 

@@ -13,7 +13,7 @@ import type { Found, Holder } from '../../ports/CheckpointStorage.js'
  * - `artifacts`: the stored artifacts of the run.
  * - `plan`: what a resume would do; `problems`: why there is no plan.
  * - `next`: what to do next, as sentences with commands to copy.
- * - `now`: the present time (UTC, ISO 8601), to which the bars of running attempts extend, and at which waits may be over.
+ * - `now`: the present time (UTC, ISO 8601). The bars of running attempts end there, and waits that ended before it are shown as over.
  *
  * @category looking
  */

@@ -60,7 +60,7 @@ export interface Journal {
   /** `undefined` if line 1 is damaged, if the claim ended before it recorded this, and after a recovery, a compaction or a claim for a removal. */
   readonly found: FoundRecord | undefined
   readonly base: Base | undefined
-  /** `changes[i]` led to `base.revision + i`; empty without a base. */
+  /** `changes[i]` led to `base.revision + i`, so `base.checkpoint` contains `changes[0]`; empty without a base. */
   readonly changes: ReadonlyArray<Json>
   readonly released: boolean
   /** The summary in the released line. */

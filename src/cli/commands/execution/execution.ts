@@ -40,7 +40,7 @@ import { planForCommand, treeAt } from './commandPlan.js'
 import { afterLoss } from '../find/find.js'
 import type { Loaded } from '../find/workflowOf.js'
 import { asking, failedCheckOf, ofFailedCheck } from '../hints/ofPlan.js'
-import { continuing } from '../hints/ofRun.js'
+import { continuing, reopening } from '../hints/ofRun.js'
 import { WAIT_TIMEOUT } from '../../../domain/checkpoint/Due.js'
 import { resumeHint, resumeLine } from './planFlags.js'
 import { warningsOf } from './input.js'
@@ -80,6 +80,7 @@ export const programFor = (
 /** What the events of an execution said. `isKept`: the state of a completed run was not removed, for example because of its workspace. */
 interface Seen {
   saved: boolean
+  planned: boolean
   worked: boolean
   isKept: boolean
   readonly again: Map<Unit, Run>
@@ -92,7 +93,7 @@ export const execute = async (
   executor: Executor<RunOutcome>
 ): Promise<Result> => {
   const { runId, program } = execution
-  const seen: Seen = { saved: false, worked: false, isKept: false, again: new Map() }
+  const seen: Seen = { saved: false, planned: false, worked: false, isKept: false, again: new Map() }
   const environment = environmentFor(context, {
     tree: execution.tree ?? treeAt(context, execution.folder),
     ...(context.interactive ? { onCheckFailed: askChecks(context, program) } : {}),
@@ -127,6 +128,7 @@ const observe = (
   }
   if (event._tag === 'WorkspaceReady') printWorkspace(context, event.workspace, event.renamed)
   if (event._tag === 'RunPlanned') {
+    seen.planned = true
     onPlanned?.(event.plan)
     if (context.events) context.screen.out(lineOf(plannedJson(program.name, event)))
   }
@@ -143,7 +145,7 @@ const reportEnd = async (
   { workflow: { file }, runId, program, merging = {} }: Execution & { readonly program: AnyProgram },
   environment: Environment,
   reporter: Reporter.Reporter,
-  { worked, isKept, again }: Seen,
+  { planned, worked, isKept, again }: Seen,
   outcome: RunOutcome
 ): Promise<void> => {
   const { screen } = context
@@ -158,9 +160,11 @@ const reportEnd = async (
       ? [await afterLoss(context, runId)]
       : planResult !== undefined && questions.length > 0
         ? asking(context, planResult, questions)
-        : continuing(context, { ...outcome, heldBy: O.none }, leadOf(outcome, program))
+        : isCancelled(outcome)
+          ? reopening(context, outcome.checkpoint, 'To resume it anyway:')
+          : continuing(context, { ...outcome, heldBy: O.none }, leadOf(outcome, program))
   const hints = [...next, ...restarts]
-  const ending = { hints, ownFolders, summary: reporter.summary(outcome), printed: reporter.printed }
+  const ending = { hints, ownFolders, summary: reporter.summary(outcome), printed: reporter.printed, planned }
   for (const line of endingOf(outcome, file, ending, screen.style)) screen.line(line)
   const isCompleted = outcome._tag === 'Completed'
   const settled = isCompleted ? await settleWorkspace(context, outcome.checkpoint, merging, worked) : {}

@@ -26,6 +26,7 @@ import { ofPlanError, unconfirmed } from '../hints/ofPlan.js'
 import { nextActions } from '../hints/ofError.js'
 import type { NextUnit } from '../../../domain/plan/nextUnits.js'
 import { resumeHint } from './planFlags.js'
+import { requestedCancel } from './requestedCancel.js'
 import type { CommandPlan } from './commandPlan.js'
 import { planForCommand, treeFor } from './commandPlan.js'
 import { plannable, workflowOf } from '../find/workflowOf.js'
@@ -57,6 +58,8 @@ export const CLEAR: Preview = { obstacles: [], again: [], unrecorded: [], waits:
 
 export const previewOf = async (context: Context, view: RunView): Promise<Preview> => {
   const { checkpoint } = view
+  const cancel = await requestedCancel(context, view)
+  if (cancel !== undefined) return previewFrom(context, checkpoint, [cancel])
   const workflow = workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) {
     // A completed run does not need its file any more.

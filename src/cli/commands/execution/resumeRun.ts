@@ -14,6 +14,7 @@ import { execute, printWarnings, programFor } from './execution.js'
 import { differencesFrom, inputOf, inputReplaced, withoutSecrets } from './input.js'
 import { claimable } from './owner.js'
 import { wordsOf } from './planFlags.js'
+import { isCancelRequested } from './requestedCancel.js'
 import { planForCommand } from './commandPlan.js'
 import type { PromptContext } from './withPrompt.js'
 import { warnOfOtherWorkspaceKind } from './workspace.js'
@@ -44,13 +45,17 @@ export const resumeRun = async (
     }
   }
   const { program, reporter } = programFor(context, execution)
+  const claim = takeOver ? { takeOver } : {}
+  // The executor records the cancel before it plans, but after the consent to a recovered state.
+  if (view.found._tag === 'Exact' && (await isCancelRequested(context, view)))
+    return await execute(context, { ...execution, program }, reporter, resume(program, runId, claim))
   const planResult = await planForCommand(context, program, view, flagsWithSecrets)
   if (E.isLeft(planResult)) return planResult
   printWarnings(context, workflow, flagsWithSecrets)
   warnOfOtherWorkspaceKind(context, checkpoint, workflow)
   const agreed = await agreeToPlan(context, view, planResult.right)
   if (E.isLeft(agreed)) return agreed
-  const how = { ...agreed.right, ...(takeOver ? { takeOver } : {}) }
+  const how = { ...agreed.right, ...claim }
   const ended = await execute(
     context,
     { ...execution, program, tree: planResult.right.tree },

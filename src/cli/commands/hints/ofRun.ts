@@ -51,10 +51,12 @@ const sleeps = ({ state, pending }: Checkpoint): boolean =>
   state._tag === 'Interrupted' && state.reason === 'paused' && get(pending, state.step)?._tag === 'Timer'
 
 /** The command that resumes a cancelled run, if its workflow is a file. */
-export const reopening = (place: Place, checkpoint: Checkpoint): ReadonlyArray<Hint> =>
-  checkpoint.workflow.path === undefined
-    ? []
-    : [resumeHint(place, 'It is cancelled. To resume it anyway:', checkpoint, { reopen: true })]
+export const reopening = (
+  place: Place,
+  checkpoint: Checkpoint,
+  text = 'It is cancelled. To resume it anyway:'
+): ReadonlyArray<Hint> =>
+  checkpoint.workflow.path === undefined ? [] : [resumeHint(place, text, checkpoint, { reopen: true })]
 
 /** The commands that end the waits of a run: a poll of its jobs, an answer to `unit` or else to the first that waits for one, and a later resume. */
 export const ofPending = (place: Place, checkpoint: Checkpoint, unit?: Unit): ReadonlyArray<Hint> =>
