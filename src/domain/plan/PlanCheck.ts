@@ -133,8 +133,7 @@ const addsUnforced = (comparison: Comparison, parts: ReadonlyArray<Step>, above?
     const unit = join(above, part.name)
     const was = find(workflow, items, unit)?.definition
     if (was?.fingerprint === part.fingerprint) return false
-    if (was !== undefined && part._tag !== 'Map')
-      return addsUnforced(comparison, listedParts(part), unit)
+    if (was !== undefined && part._tag !== 'Map') return addsUnforced(comparison, listedParts(part), unit)
     const demand = comparison.context.demands.of(unit)
     return demand !== 'assumed' && !isForcedBy(demand)
   })
