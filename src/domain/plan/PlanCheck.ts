@@ -38,7 +38,7 @@ export const refusedEdits = (context: PlanContext, workflow: Workflow, policy: C
     firstRedone: new Map(),
     placesNow: new Map(),
     changed: new Set(),
-    added: []
+    added: {}
   }
   if (policy === 'ignore') return [...editsOfRecorded(comparison, true), ...editsOfPending(comparison, lacksJob)]
   if (policy === 'strict') return [...editsOfAll(checkpoint.workflow, workflow), ...vanished(comparison)]
@@ -62,7 +62,7 @@ const inOrder = ({ steps }: Workflow, problems: ReadonlyArray<PlanProblem>): Rea
 /**
  * The state of the comparison. `firstRedone`: for each sequence, the recorded index of its first step that runs again whatever is recorded;
  * `placesNow`: the places of new tasks by name and fingerprint, filled on first use; `changed`: the units with a reported edit;
- * `added`: the result of {@link addsUnforced} for the workflow, once it is known.
+ * `added`: the result of {@link addsUnforced} for the whole workflow, once it was needed.
  */
 interface Comparison {
   readonly checkpoint: Checkpoint
@@ -71,7 +71,7 @@ interface Comparison {
   readonly firstRedone: Map<Unit | undefined, number>
   readonly placesNow: Map<string, string>
   readonly changed: Set<Unit>
-  readonly added: Array<boolean>
+  readonly added: { isUnforced?: boolean }
 }
 
 const editProblem = (edit: Edit, unit: Unit, recorded?: string, present?: string, otherKind?: true): PlanProblem => ({
@@ -121,9 +121,7 @@ const mayRepeat = (comparison: Comparison, unit: Unit, was: Node | undefined, no
   const actsOnce = inside.some(({ subStep, inDoubt }) => subStep?.idempotent === false || inDoubt !== undefined)
   if (was === undefined || (isIdempotent(was) && !actsOnce)) return false
   if (now !== undefined) return !hasSameResult(was, now) && !isForced(comparison, unit)
-  const [added = addsUnforced(comparison, comparison.workflow.steps)] = comparison.added
-  comparison.added[0] = added
-  return added
+  return (comparison.added.isUnforced ??= addsUnforced(comparison, comparison.workflow.steps))
 }
 
 /** Returns whether one of these parts is new, or a map with another body, and neither forced nor assumed done. */
