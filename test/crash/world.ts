@@ -236,14 +236,14 @@ type Line = Readonly<Record<string, unknown>>
 export const launch = (command: string, args: ReadonlyArray<string>, options: SpawnOptions = {}): Running => {
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], ...options })
   const lines: Array<Line> = []
-  const told = new EventEmitter().setMaxListeners(0)
+  const output = new EventEmitter().setMaxListeners(0)
   let rest = ''
   let stderr = ''
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     const parts = (rest + text).split('\n')
     rest = parts.pop() ?? ''
     lines.push(...parts.filter((part) => part.startsWith('{')).map((part) => JSON.parse(part) as Line))
-    told.emit('line')
+    output.emit('line')
   })
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   child.stdin?.on('error', () => undefined)
@@ -252,7 +252,7 @@ export const launch = (command: string, args: ReadonlyArray<string>, options: Sp
     child.on('error', reject)
     child.on('close', (code, signal) => {
       isOver = true
-      told.emit('line')
+      output.emit('line')
       const last = lines.at(-1)
       const report = last !== undefined && 'outcome' in last ? (last as unknown as Report) : undefined
       resolve({ code, signal, lines, report, stderr })
@@ -269,7 +269,7 @@ export const launch = (command: string, args: ReadonlyArray<string>, options: Sp
           if (fields.some((field) => field in line)) return line
         }
         assert.ok(!isOver, `ended without a line with ${fields.join(' or ')}: ${JSON.stringify(lines)} ${stderr}`)
-        await once(told, 'line', { signal: AbortSignal.timeout(60_000) })
+        await once(output, 'line', { signal: AbortSignal.timeout(60_000) })
       }
     },
     send: (command) => void child.stdin?.write(`${JSON.stringify(command)}\n`),

@@ -500,9 +500,9 @@ describe('stored content', () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const process = newProcess(world, { around: recovered('Recovered') })
-    const onRecovered = () => Promise.reject(new Error('the terminal is gone'))
+    const onRecovered = () => Promise.reject(new Error('the terminal was closed'))
     const { cause } = refused(await process.perform(resume(five(world.log), 'r', { onRecovered })), 'RecoveryRefused')
-    assert.match(String(cause), /terminal is gone/)
+    assert.match(String(cause), /terminal was closed/)
     assert.ok(E.isRight(await process.storage.claim('r', { host: 'h', pid: 1 })()))
   })
 

@@ -34,18 +34,18 @@ afterEach(() => {
 const onDisk = (given: Partial<Environment> = {}) => {
   const folder = mkdtempSync(join(tmpdir(), 'dogear-secrets-'))
   folders.push(folder)
-  const told: Array<unknown> = []
+  const reported: Array<unknown> = []
   const environment = nodeEnvironment(jsonFileStorage(folder), {
     artifacts: fileArtifacts(folder),
     secrets: environmentSecrets({ TOKEN, PIN }),
-    events: { report: (event) => void told.push(event) },
+    events: { report: (event) => void reported.push(event) },
     onCheckFailed: (failed) => {
-      told.push(failed)
+      reported.push(failed)
       return Promise.resolve('abort')
     },
     ...given
   })
-  return { folder, told, environment }
+  return { folder, reported, environment }
 }
 
 /** The content of all files below a folder, and their names. */
@@ -86,7 +86,7 @@ const fail = (error: unknown) => TE.left(error)
 
 describe('a secret', () => {
   test('a secret is redacted from the items of a map before their keys are computed and before the items are recorded', async () => {
-    const { folder, told, environment } = onDisk()
+    const { folder, reported, environment } = onDisk()
     const got: Array<unknown> = []
     const leaking = (name: string, key?: (item: { readonly id: string }) => string) =>
       pipe(
@@ -111,11 +111,11 @@ describe('a secret', () => {
     const misfit = ended(await run(outOfDigits, 'p', {})(environment)(), 'Failed')
     assert.match(misfit.failures[0]?.error.message ?? '', /item 1 must be number/)
     assertNone(bytesBelow(folder), 'the state folder')
-    assertNone(everything([told, done, named, misfit]), 'an event or outcome')
+    assertNone(everything([reported, done, named, misfit]), 'an event or outcome')
   })
 
   test('a step gets its secrets, but no file, event or outcome contains them, whatever the step returns, stores or throws', async () => {
-    const { folder, told, environment } = onDisk()
+    const { folder, reported, environment } = onDisk()
     const got: Array<unknown> = []
     const leak = ({ secrets }: { readonly secrets: Readonly<Record<string, string>> }): string =>
       `<${secrets['TOKEN']}>`
@@ -163,7 +163,7 @@ describe('a secret', () => {
     const polled = right(await poll(program, 'r')(environment)())
     const failed = ended(await resume(program, 'r')(environment)(), 'Failed')
     assertNone(bytesBelow(folder), 'the state folder')
-    assertNone(everything(told), 'an event')
+    assertNone(everything(reported), 'an event')
     assertNone(everything([resting, polled, failed]), 'an outcome')
     assert.deepEqual(got, [
       { url: '<***>' },
@@ -183,7 +183,7 @@ describe('a secret', () => {
 
   test('a secret is redacted from failed checks of steps and waves, and from their prompts', async () => {
     for (const place of ['step', 'wave'] as const) {
-      const { folder, told, environment } = onDisk()
+      const { folder, reported, environment } = onDisk()
       const before = ({ secrets }: { readonly secrets: Readonly<Record<string, string>> }) =>
         fail(new Error(secrets['TOKEN']))
       const program: ProgramType.Program<unknown> =
@@ -192,13 +192,13 @@ describe('a secret', () => {
           : pipe(start('p'), Program.wave('a', { g: { run: () => TE.right(1) } }, { before }))
       const failed = ended(await run(program, 'r', {})(environment)(), 'Failed')
       assert.match(failed.failures[0]?.error.message ?? '', /^not started, because a check failed: \*\*\*$/)
-      assert.ok(told.some((one) => everything(one).includes("'***'")))
-      assertNone(bytesBelow(folder) + everything(told), 'what was told')
+      assert.ok(reported.some((one) => everything(one).includes("'***'")))
+      assertNone(bytesBelow(folder) + everything(reported), 'what was reported')
     }
   })
 
   test('a secret is redacted from the errors of jobs that failed or could not be polled', async () => {
-    const { folder, told, environment } = onDisk()
+    const { folder, reported, environment } = onDisk()
     const program = (how: (token: string) => TE.TaskEither<unknown, Program.JobStatus>) =>
       pipe(
         start('p'),
@@ -217,12 +217,12 @@ describe('a secret', () => {
     const failed = right(await poll(failing, 'r')(environment)())
     assert.ok(unknown._tag === 'Polled' && unknown.jobs[0]?.end._tag === 'Unknown')
     assert.ok(failed._tag === 'Polled' && failed.jobs[0]?.end._tag === 'Failed')
-    assertNone(bytesBelow(folder) + everything([told, unknown, failed]), 'what was told')
+    assertNone(bytesBelow(folder) + everything([reported, unknown, failed]), 'what was reported')
   })
 
   test('the task of a map gets redacted items, and a key that contains a secret fails the map', async () => {
     for (const isKey of [false, true]) {
-      const { folder, told, environment } = onDisk()
+      const { folder, reported, environment } = onDisk()
       const seen: Array<unknown> = []
       const program = pipe(
         start('p'),
@@ -239,7 +239,7 @@ describe('a secret', () => {
       )
       ended(await resume(program, 'r')(environment)(), 'Failed')
       assert.deepEqual(seen, isKey ? [] : ['pin-***', 'pin-***'])
-      assertNone(bytesBelow(folder) + everything([told, failed]), 'what was told')
+      assertNone(bytesBelow(folder) + everything([reported, failed]), 'what was reported')
     }
   })
 
@@ -262,7 +262,7 @@ describe('a secret', () => {
   })
 
   test('a secret is redacted from an output that a resume supplies', async () => {
-    const { folder, told, environment } = onDisk()
+    const { folder, reported, environment } = onDisk()
     const got: Array<unknown> = []
     const program = pipe(
       start('p'),
@@ -274,7 +274,7 @@ describe('a secret', () => {
     const outcome = ended(await resume(program, 'r', { fromStep: 'b', outputs })(environment)(), 'Completed')
     assert.deepEqual(got, ['token=***', 'token=***'])
     assert.equal(outputsOf(outcome.checkpoint)['a'], 'token=***')
-    assertNone(bytesBelow(folder) + everything(told), 'what was told')
+    assertNone(bytesBelow(folder) + everything(reported), 'what was reported')
   })
 
   test('a step fails if an artifact or an evidence path contains a secret, or if its output is invalid once redacted', async () => {

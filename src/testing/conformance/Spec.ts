@@ -216,7 +216,7 @@ export interface StorageSpec<Data> {
   readonly faulty?: (data: Data) => Promise<Faulty>
   /** Like `reopen`, but the instance's calls to the storage below it can be held. */
   readonly stall?: (data: Data) => Promise<Stalling>
-  /** Like `reopen`, but the instance cannot tell whether other owners live, like one on an isolated host. The other owners keep working. */
+  /** Like `reopen`, but the instance cannot detect whether other owners live, like one on an isolated host. The other owners keep working. */
   readonly undecided?: (data: Data) => Promise<CheckpointStorage>
   /** Like `reopen`, but replies to the instance's calls can be lost. */
   readonly lossy?: (data: Data) => Promise<Lossy>

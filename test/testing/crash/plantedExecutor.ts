@@ -51,7 +51,7 @@ export const caseWith = (
 
 const from = (step: string, life = 2): Intervention => ({ _tag: 'FromStep', life, step })
 
-const gone = (what: string, life = 2): Intervention => ({ _tag: 'DeleteEvidence', life, unit: what })
+const lost = (what: string, life = 2): Intervention => ({ _tag: 'DeleteEvidence', life, unit: what })
 
 const edited = (what: string, answer: EditEvidence['answer'], life = 2): Intervention => ({
   _tag: 'EditEvidence',
@@ -291,17 +291,17 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
   {
     what: 'a sub-step of a task that runs again can be confirmed as done',
     spec: [task({ ...LEAVES, ...subSteps(ONCE) })],
-    only: { ...caseWith([gone('s0')]), answer: 'done' }
+    only: { ...caseWith([lost('s0')]), answer: 'done' }
   },
   {
     what: 'a map that runs again raises questions for sub-steps of its items',
     spec: [task(LEAVES), { _tag: 'Map', each: task(subSteps(ONCE)), items: 1, concurrency: 1 }],
-    only: caseWith([gone('s0')])
+    only: caseWith([lost('s0')])
   },
   {
     what: 'a task that runs again raises questions for failed sub-steps that may have acted',
     spec: [task({ ...LEAVES, ...subSteps({ ...ONCE, fails: 'always' }) })],
-    only: caseWith([gone('s0')])
+    only: caseWith([lost('s0')])
   },
   {
     what: 'a sub-step in flight is dropped when its task is confirmed as done',
@@ -322,7 +322,7 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
         leaves: true
       }
     ],
-    only: caseWith([{ _tag: 'RestartWave', life: 2, wave: 's0/g1' }, gone('s0')])
+    only: caseWith([{ _tag: 'RestartWave', life: 2, wave: 's0/g1' }, lost('s0')])
   },
   {
     what: 'a run is cancelled at once while its only task is suspended',
@@ -429,7 +429,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'assumes a step done although its evidence is missing',
     spec: [task(LEAVES), task()],
-    only: caseWith([gone('s0'), from('s1')]),
+    only: caseWith([lost('s0'), from('s1')]),
     module: 'domain/plan/decideTask.ts',
     text: "if (missing.size === 0 || placed.demand !== 'assumed' || placed.keptAbove?.isWhole === true) return",
     instead: 'if (missing.size >= 0) return',
@@ -438,7 +438,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'does not collect evidence',
     spec: [task(LEAVES)],
-    only: caseWith([gone('s0')]),
+    only: caseWith([lost('s0')]),
     module: 'executor/planRun.ts',
     text: 'await collectEvidence(unitsToCheck(checkpoint, program, given))(environment)()',
     instead: 'E.right([])',
@@ -474,7 +474,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'does not repeat a group whose needed group lost its evidence',
     spec: [wave([0, LEAVES], [1], [0])],
-    only: caseWith([gone('s0/g0')]),
+    only: caseWith([lost('s0/g0')]),
     module: 'domain/plan/demands.ts',
     text: 'demands.set(name, reason)',
     instead: '',
@@ -483,7 +483,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'loses the items of a map that is confirmed as done',
     spec: [task(LEAVES), { _tag: 'Map', each: task(ONCE), items: 2, concurrency: 1 }],
-    only: { ...caseWith([gone('s0')], atEffect(3, 'after')), answer: 'done' },
+    only: { ...caseWith([lost('s0')], atEffect(3, 'after')), answer: 'done' },
     module: 'domain/plan/decide.ts',
     text: "recorded !== undefined && answer === 'Done' && out.decisions[here]?._tag === 'Skip'",
     instead: 'false',
@@ -492,7 +492,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'rewinds the items of a map that is confirmed as done',
     spec: [task(LEAVES), { _tag: 'Map', each: task(ONCE), items: 2, concurrency: 1 }],
-    only: { ...caseWith([gone('s0')], atEffect(3, 'after')), answer: 'done' },
+    only: { ...caseWith([lost('s0')], atEffect(3, 'after')), answer: 'done' },
     module: 'domain/plan/Overrides.ts',
     text: "if (kind === 'Map') return { units: below.units, keeps: true }",
     instead: "if (kind === 'Map') return isAfter ? whole : { units: below.units, keeps: true }",
@@ -501,7 +501,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'refuses to keep the evidence of a map',
     spec: [task(LEAVES), { _tag: 'Map', each: task({ ...ONCE, ...ARTIFACT }), items: 1, concurrency: 1 }],
-    only: caseWith([gone('s0'), edited('s1/i0', 'keep')]),
+    only: caseWith([lost('s0'), edited('s1/i0', 'keep')]),
     module: 'domain/plan/decide.ts',
     text: "recorded !== undefined && answer === 'Keep' && mayKeep(context, unit, recorded)",
     instead: 'false',
@@ -510,7 +510,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'rewinds a whole wave for one of its groups',
     spec: [wave([0, LEAVES], [0])],
-    only: caseWith([gone('s0/g0')]),
+    only: caseWith([lost('s0/g0')]),
     module: 'domain/plan/Overrides.ts',
     text: '!below.keeps && (below.units.length > 0 || (isAfter && isHeld(unit)))',
     instead: 'below.units.length > 0',
@@ -540,7 +540,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'submits a job again under a new key',
     spec: [wave([0, LEAVES], [0, { job: 'done' }])],
-    only: caseWith([gone('s0/g0')], atUnit('s0/g1', 'after')),
+    only: caseWith([lost('s0/g0')], atUnit('s0/g1', 'after')),
     module: 'domain/plan/Overrides.ts',
     text: "if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT",
     instead: "if (decision._tag === 'Poll') return KEPT",
@@ -558,7 +558,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'repeats a non-idempotent step after a rewound one without a question',
     spec: [task(LEAVES), task(ONCE)],
-    only: caseWith([gone('s0')]),
+    only: caseWith([lost('s0')]),
     module: 'domain/plan/decideTask.ts',
     text: 'record !== undefined ||\n    pending !== undefined ||\n    started?.mayHaveActed',
     instead: 'pending !== undefined ||\n    started?.mayHaveActed',
@@ -567,7 +567,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'rewinds everything at each resume',
     spec: [task(), task()],
-    only: caseWith([gone('s0')]),
+    only: caseWith([lost('s0')]),
     module: 'domain/plan/PlanContext.ts',
     text: 'again: evidence.again }),',
     instead: 'again: [...evidence.again, ...[...checkpoint.completedSteps].slice(0, 1).map(({ unit }) => unit)] }),',

@@ -99,7 +99,7 @@ export const takeOverCases = [
   )
 ]
 
-/** An owner with one revision, and a store that cannot tell whether it lives. */
+/** An owner with one revision, and a store that cannot detect whether it lives. */
 const withUndecidedOwner = async ({ storage, undecided }: CaseContext) => ({
   zombie: await storage.begin('a', ['first']),
   other: await undecided()
