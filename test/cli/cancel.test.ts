@@ -120,7 +120,7 @@ test('if the owner of a run was killed after a cancel was requested, plan, verif
   expect(linesOf(planned.stderr)).toEqual([
     'dogear: A cancel of run r was requested: a resume records it and runs nothing',
     'To record it:',
-    '  dogear resume r'
+    '  dogear cancel r'
   ])
   expect(await jsonOf(['plan', 'r'])).toMatchObject({ error: { code: 'CancelRequested' } })
   const verified = await place.dogear(['verify', 'r'])
@@ -129,14 +129,14 @@ test('if the owner of a run was killed after a cancel was requested, plan, verif
     '  Obstacles to a resume:',
     '    A cancel of run r was requested: a resume records it and runs nothing',
     '    To record it:',
-    '      dogear resume r',
+    '      dogear cancel r',
     '  In flight when the process ended, so their effects may be unrecorded:',
     '    first (attempt 1)',
     '  Check their effects first'
   ])
   const shown = await place.dogear(['show', 'r'])
   expect(shown.stdout).toContain('cancel    requested: a resume records it and runs nothing\n')
-  expect(shown.stderr).toBe('To record it:\n  dogear resume r\n')
+  expect(shown.stderr).toBe('To record it:\n  dogear cancel r\n')
   expect(await jsonOf(['show', 'r'])).toMatchObject({ status: 'interrupted', cancel_requested: true })
   const resumed = await place.dogear(['resume', 'r'])
   expect(resumed.code).toBe(4)
@@ -147,6 +147,20 @@ test('if the owner of a run was killed after a cancel was requested, plan, verif
   ])
   expect(linesOf(place.read('log'))).toEqual(['first'])
   expect(await jsonOf(['show', 'r'])).toMatchObject({ status: 'cancelled', cancel_requested: false })
+})
+
+test('the command that plan prints records a requested cancel although the workflow file is missing', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = place.start(['run', 'w.yml', '--id', 'r'])
+  await running.said('ready')
+  await place.dogear(['cancel', 'r'])
+  running.child.kill('SIGKILL')
+  await running.ended
+  place.write('go', '')
+  await place.shell('rm w.yml')
+  const [, command = ''] = /To record it:\n {2}(.*)\n$/.exec((await place.dogear(['plan', 'r'])).stderr) ?? []
+  expect((await place.shell(command)).code).toBe(0)
+  expect(await jsonOf(['show', 'r'])).toMatchObject({ status: 'cancelled' })
 })
 
 test('show, plan, move and answer of a live run say that a cancel was requested', async () => {

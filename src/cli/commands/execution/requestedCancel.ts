@@ -6,7 +6,7 @@ import type { CliError } from '../../CliError.js'
 import { refused } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
-import { environmentFor } from '../Context.js'
+import { environmentFor, hintTo } from '../Context.js'
 import { heldError } from './owner.js'
 import { resumeHint } from './planFlags.js'
 
@@ -26,6 +26,8 @@ export const requestedCancel = async (context: Context, run: Run): Promise<CliEr
 
 export const RECORDS_CANCEL = 'a resume records it and runs nothing'
 
-/** A recovered state needs consent. */
+/** A cancel reads no workflow file, but refuses a damaged state. */
 export const recordCancelHint = (context: Context, { checkpoint, found }: Pick<Run, 'checkpoint' | 'found'>): Hint =>
-  resumeHint(context, 'To record it:', checkpoint, found._tag === 'Exact' ? {} : { yes: true })
+  found._tag === 'Exact'
+    ? hintTo(context, 'To record it:', ['cancel', checkpoint.runId])
+    : resumeHint(context, 'To record it:', checkpoint, { yes: true })
