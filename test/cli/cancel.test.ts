@@ -163,6 +163,23 @@ test('the command that plan prints records a requested cancel although the workf
   expect(await jsonOf(['show', 'r'])).toMatchObject({ status: 'cancelled' })
 })
 
+test('the command that plan prints records a requested cancel of a damaged run without a question about its steps', async () => {
+  place = sandbox({ 'w.yml': workflow.replace('first,', 'first, idempotent: false,') })
+  const running = place.start(['run', 'w.yml', '--id', 'r'])
+  await running.said('ready')
+  await place.dogear(['cancel', 'r'])
+  running.child.kill('SIGKILL')
+  await running.ended
+  place.write('go', '')
+  const journal = '.dogear/runs/r/history/e000001.jsonl'
+  place.write(journal, `${place.read(journal)}{"damaged`)
+  place.write(journal, place.read(journal).replace('"at":"2', '"at":"3'))
+  const [, command = ''] = /To record it:\n {2}(.*)\n$/.exec((await place.dogear(['plan', 'r'])).stderr) ?? []
+  expect(command).toBe('dogear resume r --yes')
+  expect((await place.shell(command)).code).toBe(4)
+  expect(await jsonOf(['show', 'r'])).toMatchObject({ status: 'cancelled' })
+})
+
 test('show, plan, move and answer of a live run say that a cancel was requested', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = place.start(['run', 'w.yml', '--id', 'r'])

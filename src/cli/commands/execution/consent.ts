@@ -51,9 +51,17 @@ export const agreeToPlan = async (
   return E.right({
     ...options,
     ...defined({ planHash: flags.plan ?? answered.right.pinned }),
-    onRecovered: (recovery) => Promise.resolve(sameLoss(view, recovery) ? agreed.right : O.none)
+    onRecovered: recoveringAs(view, agreed.right)
   })
 }
+
+/** The consent of a user to continue from the recovered state that this view shows. */
+export const recoveringAs =
+  (view: RunView, user: O.Option<string>): Required<ResumeOptions>['onRecovered'] =>
+  (recovery) =>
+    Promise.resolve(sameLoss(view, recovery) ? user : O.none)
+
+export const userByFlag = (): O.Option<string> => O.some(`${userName()} (--yes)`)
 
 /** Returns who agreed to continue from the recovered state. */
 const agreeToRecovery = async (
@@ -64,7 +72,7 @@ const agreeToRecovery = async (
   const { checkpoint, found, plan, program, flags } = proposal
   const { runId } = checkpoint
   if (found._tag === 'Exact') return E.right(O.none)
-  if (flags.yes === true) return E.right(O.some(`${userName()} (--yes)`))
+  if (flags.yes === true) return E.right(userByFlag())
   const { from, lost } = found
   const withYes = { ...proposal, flags: { ...flags, yes: true } }
   const questions = E.isLeft(planned) ? [] : planned.right.questions

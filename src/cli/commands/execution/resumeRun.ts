@@ -9,7 +9,7 @@ import type { Flags, Result } from '../Context.js'
 import { hintTo } from '../Context.js'
 import type { Loaded } from '../find/workflowOf.js'
 import { printPosition } from '../find/pointer.js'
-import { agreeToPlan } from './consent.js'
+import { agreeToPlan, recoveringAs, userByFlag } from './consent.js'
 import { execute, printWarnings, programFor } from './execution.js'
 import { differencesFrom, inputOf, inputReplaced, withoutSecrets } from './input.js'
 import { claimable } from './owner.js'
@@ -46,9 +46,11 @@ export const resumeRun = async (
   }
   const { program, reporter } = programFor(context, execution)
   const claim = takeOver ? { takeOver } : {}
-  // The executor records the cancel before it plans, but after the consent to a recovered state.
-  if (view.found._tag === 'Exact' && (await isCancelRequested(context, view)))
-    return await execute(context, { ...execution, program }, reporter, resume(program, runId, claim))
+  // Such a resume asks nothing: it records the cancel before it plans. Only a recovered state needs consent.
+  if ((view.found._tag === 'Exact' || flags.yes === true) && (await isCancelRequested(context, view))) {
+    const how = { ...claim, onRecovered: recoveringAs(view, userByFlag()) }
+    return await execute(context, { ...execution, program }, reporter, resume(program, runId, how))
+  }
   const planResult = await planForCommand(context, program, view, flagsWithSecrets)
   if (E.isLeft(planResult)) return planResult
   printWarnings(context, workflow, flagsWithSecrets)

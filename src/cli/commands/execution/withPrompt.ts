@@ -30,7 +30,7 @@ export const SIGNALS: ReadonlyArray<StopSignal> = [
   ...(['SIGABRT', 'SIGALRM', 'SIGIO', 'SIGPWR', 'SIGUSR2', 'SIGVTALRM', 'SIGXCPU'] as const)
 ]
 
-/** Removes both at the end of the command. */
+/** Handles signals and opens a prompt for a command, until the command ends. */
 export const withPrompt =
   <A extends ReadonlyArray<unknown>>(body: (context: PromptContext, ...args: A) => Promise<Result>) =>
   async (context: Context, ...args: A): Promise<Result> => {
