@@ -27,7 +27,7 @@ export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow)
   return expected === found ? [] : [{ _tag: 'WrongWorkflow', expected, found }]
 }
 
-/** Returns the edits that a policy refuses; none for workflows with different names. Units that run again may be edited. */
+/** Returns the edits that a policy refuses; none for workflows with different names. */
 export const refusedEdits = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
   const { checkpoint } = context
   if (checkpoint.workflow.name !== workflow.name) return []
@@ -137,7 +137,7 @@ const addsUnforced = (comparison: Comparison, parts: ReadonlyArray<Step>, above?
   })
 
 /**
- * Yields completed units that were removed or changed, except those that run again whatever is recorded. `isOther`: only those whose recorded
+ * Yields completed units that were removed or changed, except those that run again and repeat no effect unasked. `isOther`: only those whose recorded
  * result is no result of the present step.
  */
 function* editsOfRecorded(comparison: Comparison, isOther = false): Iterable<PlanProblem> {
@@ -221,7 +221,7 @@ const moved = ({ checkpoint, workflow, placesNow }: Comparison, edit: PlanProble
   return movedTo === undefined ? edit : ({ ...edit, movedTo } as PlanProblem)
 }
 
-/** Yields edited or removed units whose job is pending, except those that run again. A wait may be edited: its record stays. */
+/** Yields edited or removed units whose job is pending, except those that run again and repeat no effect unasked. A wait may be edited: its record stays. */
 function* editsOfPending(
   comparison: Comparison,
   isRefused: (now: Step | undefined) => boolean = () => true

@@ -101,8 +101,8 @@ export const runsAgain = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArr
  * What a resume does a second time.
  *
  * - `completed`: the completed units that run again.
- * - `harmful`: those of them that are not idempotent, unless their answer is `again`.
- * - `inDoubt`: forced units that are not idempotent and may have taken effect, unless their answer is `again`.
+ * - `harmful`: those of them that are not idempotent, and completed ones that a new step may repeat ({@link removedIn}), unless their answer is `again`.
+ * - `inDoubt`: the same of units that may have taken effect: forced ones, and those that a new step may repeat.
  */
 export interface Repeats {
   readonly completed: ReadonlyArray<Unit>
