@@ -514,6 +514,21 @@ describe('`resume --from-step` at a completed step of another kind', () => {
     expect(place.read('log')).toBe('paid\n')
   })
 
+  test.each([
+    ['the body of a map', 'wave: m, forEach: [x], each: { shell: "true" }', `wave: m, forEach: [x], each: { ${pay} }`],
+    ['a task that was a wave', 'wave: m, groups: { g: { shell: "true" } }', `name: m, ${pay}`],
+    ['a task that was idempotent', 'name: m, shell: "true"', `name: m, ${pay}`]
+  ])('resume --from-step asks before a removed step is repeated by %s', async (_, was, now) => {
+    const around = (middle: string, last: string): string =>
+      `name: w\nsteps: [{ name: o, shell: "true" }, ${middle}, { name: z, shell: "${last}" }]\n`
+    within({ 'w.yml': around(`{ name: a, ${pay} }, { name: q, shell: "exit 1" }, { ${was} }`, 'true') })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
+    place.write('w.yml', around(`{ name: q, shell: "true" }, { ${now} }`, 'true'))
+    const { code, stderr } = await place.dogear(['resume', 'r1', '--from-step', 'o'])
+    expect({ code, log: place.read('log') }).toEqual({ code: 4, log: 'paid\n' })
+    expect(stderr).toContain('This completed step is not idempotent, and would run again: a.')
+  })
+
   test('resume --from-step does not ask about a removed step if no step is new', async () => {
     within({
       'w.yml': `name: w\nsteps: [{ name: o, shell: "true" }, { name: a, ${pay} }, { name: z, shell: "exit 1" }]\n`

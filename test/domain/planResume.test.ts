@@ -864,12 +864,13 @@ describe('a step that is named by its number', () => {
     ]
   }
 
-  test('an edit that puts another step in the place of a step in doubt is refused unless changes are ignored', () => {
+  test('an edit that puts another step in the place of a step in doubt is refused unless changes are ignored or that place is forced', () => {
     assert.equal(openQuestions(planned(asked, ran)).length, 1)
     const [problem] = problems(asked, now)
     assert.ok(problem?._tag === 'WorkflowChanged' && problem.inDoubt === true && problem.edit === 'changed')
     assert.match(describeProblem(problem), /now names another step/)
     assert.equal(planned(asked, now, { changes: 'ignore' }).startIndex, 0)
+    assert.equal(planned(asked, now, { fromStep: 'step-1' }).startIndex, 0)
   })
 
   test('an edit may put another step in the place of one that is not in doubt', () => {

@@ -255,32 +255,29 @@ describe('an edit while the evidence of an earlier step is missing', () => {
           await noReply()
         })
     ]
-  ])(
-    'an edit that makes %s a wave is refused even if missing evidence makes that step run again',
-    async (_, failing) => {
-      const calls: Array<string> = []
-      const options = { id: 'r', storage: memoryStorage() }
-      const first = { ...options, environment: { artifacts: memoryArtifacts() } }
-      assert.equal((await runOutcome(failing(calls) as ReturnType<typeof start>, first))._tag, 'Failed')
-      const lost = { ...options, environment: { artifacts: memoryArtifacts() } }
-      const outcome = await runOutcome(built().wave('a', { g: pay(calls) }), lost)
-      assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
-      assert.deepEqual(calls, ['pay'])
-    }
-  )
+  ])('an edit that makes %s a wave is refused even if missing evidence makes it run again', async (_, failing) => {
+    const calls: Array<string> = []
+    const options = { id: 'r', storage: memoryStorage() }
+    const first = { ...options, environment: { artifacts: memoryArtifacts() } }
+    assert.equal((await runOutcome(failing(calls) as ReturnType<typeof start>, first))._tag, 'Failed')
+    const lost = { ...options, environment: { artifacts: memoryArtifacts() } }
+    const outcome = await runOutcome(built().wave('a', { g: pay(calls) }), lost)
+    assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
+    assert.deepEqual(calls, ['pay'])
+  })
 
   const renamings: ReadonlyArray<
     [what: string, was: (calls: Array<string>) => unknown, now: (calls: Array<string>) => unknown]
   > = [
-    ['a completed step', (calls) => begun().step('a', pay(calls)), (calls) => begun().step('b', pay(calls))],
+    ['a completed step', (calls) => withCheck().step('a', pay(calls)), (calls) => withCheck().step('b', pay(calls))],
     [
       'a task with a completed sub-step',
-      (calls) => begun().step('a', ({ step }) => step('g', { idempotent: false }, pay(calls).run)),
-      (calls) => begun().step('b', ({ step }) => step('g', { idempotent: false }, pay(calls).run))
+      (calls) => withCheck().step('a', ({ step }) => step('g', { idempotent: false }, pay(calls).run)),
+      (calls) => withCheck().step('b', ({ step }) => step('g', { idempotent: false }, pay(calls).run))
     ]
   ]
-  const begun = () => built().step('check', () => null)
-  type Begun = ReturnType<typeof begun>
+  const withCheck = () => built().step('check', () => null)
+  type WithCheck = ReturnType<typeof withCheck>
 
   test.each(renamings)(
     'an edit that renames %s that is not idempotent is refused unless `fromStep` runs its place again',
@@ -288,7 +285,7 @@ describe('an edit while the evidence of an earlier step is missing', () => {
       const calls: Array<string> = []
       const options = { id: 'r', storage: memoryStorage() }
       const first = { ...options, environment: { artifacts: memoryArtifacts() } }
-      const ending = (program: unknown, z: () => unknown) => (program as Begun).wave('z', { z })
+      const ending = (program: unknown, z: () => unknown) => (program as WithCheck).wave('z', { z })
       assert.equal((await runOutcome(ending(was(calls), noReply), first))._tag, 'Failed')
       const lost = { ...options, environment: { artifacts: memoryArtifacts() } }
       const renamed = ending(now(calls), () => null)
@@ -302,16 +299,34 @@ describe('an edit while the evidence of an earlier step is missing', () => {
     }
   )
 
+  test('an edit that removes a completed non-idempotent step is refused if a wave becomes a task that is not idempotent', async () => {
+    const calls: Array<string> = []
+    const options = { id: 'r', storage: memoryStorage() }
+    const first = { ...options, environment: { artifacts: memoryArtifacts() } }
+    const was = withCheck()
+      .step('a', pay(calls))
+      .step('z', noReply)
+      .wave('m', { g: () => null })
+    assert.equal((await runOutcome(was, first))._tag, 'Failed')
+    const lost = { ...options, environment: { artifacts: memoryArtifacts() } }
+    const now = withCheck()
+      .step('z', () => null)
+      .step('m', pay(calls))
+    const outcome = await runOutcome(now, lost)
+    assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
+    assert.deepEqual(calls, ['pay'])
+  })
+
   test('an edit that removes a completed step that would run again is accepted if it adds no step', async () => {
     const calls: Array<string> = []
     const options = { id: 'r', storage: memoryStorage() }
     const first = { ...options, environment: { artifacts: memoryArtifacts() } }
-    assert.equal((await runOutcome(begun().step('a', pay(calls)).step('z', noReply), first))._tag, 'Failed')
+    assert.equal((await runOutcome(withCheck().step('a', pay(calls)).step('z', noReply), first))._tag, 'Failed')
     const lost = { ...options, environment: { artifacts: memoryArtifacts() } }
     assert.equal(
       (
         await runOutcome(
-          begun().step('z', () => null),
+          withCheck().step('z', () => null),
           lost
         )
       )._tag,

@@ -14,7 +14,7 @@ import { hasRecords } from './PlanContext.js'
 import { isSubStepInDoubt } from './subSteps.js'
 import type { Node } from '../workflow/Node.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
-import { hasCode, hasSameResult, isComposite, isIdempotent, listedParts } from '../workflow/Node.js'
+import { hasCode, hasSameResult, isComposite, isIdempotent, listedParts, mayReplace } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { fromTop, join, nameOf, parent, top } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
@@ -37,8 +37,7 @@ export const refusedEdits = (context: PlanContext, workflow: Workflow, policy: C
     context,
     firstRedone: new Map(),
     placesNow: new Map(),
-    changed: new Set(),
-    added: {}
+    changed: new Set()
   }
   if (policy === 'ignore') return [...editsOfRecorded(comparison, true), ...editsOfPending(comparison, lacksJob)]
   if (policy === 'strict') return [...editsOfAll(checkpoint.workflow, workflow), ...vanished(comparison)]
@@ -52,7 +51,6 @@ export const refusedEdits = (context: PlanContext, workflow: Workflow, policy: C
 
 /** Sorts edits by their top-level steps in the workflow, so that the first names the step to run from. Removed steps are first. */
 const inOrder = ({ steps }: Workflow, problems: ReadonlyArray<PlanProblem>): ReadonlyArray<PlanProblem> => {
-  if (problems.length < 2) return problems
   const places = new Map(steps.map(({ name }, index) => [name, index]))
   const placeOf = (problem: PlanProblem): number =>
     ('unit' in problem ? places.get(top(problem.unit)) : undefined) ?? -1
@@ -71,7 +69,7 @@ interface Comparison {
   readonly firstRedone: Map<Unit | undefined, number>
   readonly placesNow: Map<string, string>
   readonly changed: Set<Unit>
-  readonly added: { isUnforced?: boolean }
+  added?: boolean
 }
 
 const editProblem = (edit: Edit, unit: Unit, recorded?: string, present?: string, otherKind?: true): PlanProblem => ({
@@ -121,17 +119,17 @@ const mayRepeat = (comparison: Comparison, unit: Unit, was: Node | undefined, no
   const actsOnce = inside.some(({ subStep, inDoubt }) => subStep?.idempotent === false || inDoubt !== undefined)
   if (was === undefined || (isIdempotent(was) && !actsOnce)) return false
   if (now !== undefined) return !hasSameResult(was, now) && !isForced(comparison, unit)
-  return (comparison.added.isUnforced ??= addsUnforced(comparison, comparison.workflow.steps))
+  return (comparison.added ??= addsUnforced(comparison, comparison.workflow.steps))
 }
 
-/** Returns whether one of these parts is new, or a map with another body, and neither forced nor assumed done. */
+/** Returns whether one of these parts may do what a removed step did, and is neither forced nor assumed done. */
 const addsUnforced = (comparison: Comparison, parts: ReadonlyArray<Step>, above?: Unit): boolean =>
   parts.some((part) => {
     const { workflow, items } = comparison.checkpoint
     const unit = join(above, part.name)
     const was = find(workflow, items, unit)?.definition
     if (was?.fingerprint === part.fingerprint) return false
-    if (was !== undefined && part._tag !== 'Map') return addsUnforced(comparison, listedParts(part), unit)
+    if (!mayReplace(was, part)) return addsUnforced(comparison, listedParts(part), unit)
     const demand = comparison.context.demands.of(unit)
     return demand !== 'assumed' && !isForcedBy(demand)
   })
@@ -376,7 +374,7 @@ function* vanished(comparison: Comparison): Iterable<PlanProblem> {
     if (was?._tag !== 'Task' || was.idempotent) continue
     const present = definitionOf(comparison, unit)
     const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== was.fingerprint
-    if (!isAnother && (present?._tag === 'Task' || isForced(comparison, unit))) continue
+    if (isForced(comparison, unit) || (present?._tag === 'Task' && !isAnother)) continue
     const edit = isAnother
       ? editProblem('changed', unit, was.fingerprint, present.fingerprint)
       : editProblem('removed', unit, was.fingerprint)

@@ -3,9 +3,11 @@ import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import { find } from '../checkpoint/Tree.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Node } from '../workflow/Node.js'
+import { mayReplace } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, childToward, fromTop, isWithin, parent } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
+import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 import type { EvidenceChanged } from './changedEvidence.js'
 import { planEvidence } from './changedEvidence.js'
 import { demandsOf } from './demands.js'
@@ -92,8 +94,7 @@ export const runsAgain = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArr
     if (decision._tag !== 'Run' || decision.reason._tag === 'NotStarted') return []
     const inside = uncovered(index, Units.within(checkpoint.completedSteps, decision.unit))
     if (inside.length > 0 && hasParts(plan, index)) return [decision]
-    const all = new Set(inside)
-    return inside.filter((unit) => !all.has(parent(unit) ?? '')).map((unit) => ({ ...decision, unit }))
+    return outermost(inside).map((unit) => ({ ...decision, unit }))
   })
 }
 
@@ -117,10 +118,12 @@ export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: Pla
   const doubts = Units.from([...allInDoubt(checkpoint), ...jobs].map((unit) => ({ unit })))
   const uncovered = uncoveredIn(plan, checkpoint)
   const once = new Set(nonIdempotentSubSteps(checkpoint))
-  const isDefinedOnce = (unit: Unit): boolean =>
+  const isOnce = (unit: Unit): boolean =>
+    once.has(unit) ||
     [workflow, checkpoint.workflow].some(
       (one) => find<Node>(one, checkpoint.items, unit)?.definition.idempotent === false
     )
+  const isWithinOnce = (unit: Unit): boolean => fromTop(unit).some(isOnce)
   const inDoubt: Array<Unit> = []
   /** A map whose items are computed again, or a task that was a wave, stands for what acted inside. */
   const standsFor = new Set<Unit>()
@@ -130,20 +133,20 @@ export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: Pla
     // The plan takes a flag for consent, and asks nothing.
     if (doubted.length > 0 && reason._tag === 'Forced') inDoubt.push(unit)
     for (const one of [...doubted, ...uncovered(index, Units.within(checkpoint.completedSteps, unit))]) {
-      const around = [one, ...ancestors(one)]
-      if (around.some((above) => once.has(above) || isDefinedOnce(above)))
-        for (const above of around) if (isWithin(above, unit)) standsFor.add(above)
+      if (isWithinOnce(one)) for (const above of fromTop(one)) if (isWithin(above, unit)) standsFor.add(above)
     }
   })
   // An answer about a map covers its items.
   const isHarmful = (unit: Unit): boolean => {
-    const around = [unit, ...ancestors(unit)]
-    const isOnce = standsFor.has(unit) || around.some((one) => once.has(one) || isDefinedOnce(one))
-    return isOnce && !around.some((one) => options.confirm?.get(one)?._tag === 'Again')
+    const isAnswered = fromTop(unit).some((one) => options.confirm?.get(one)?._tag === 'Again')
+    return (standsFor.has(unit) || isWithinOnce(unit)) && !isAnswered
   }
-  const removed = removedIn(workflow, { checkpoint, options, plan })
-  const harmful = outermost([...completed, ...removed(checkpoint.completedSteps)].filter(isHarmful))
-  const doubted = outermost([...inDoubt, ...removed(doubts)].filter(isHarmful))
+  const removed = removedIn(workflow, { checkpoint, plan })
+  const withRemoved = (units: ReadonlyArray<Unit>, all: Units.Units<Units.OfUnit>): ReadonlyArray<Unit> => [
+    ...new Set(outermost([...units.filter(isHarmful), ...removed(all).filter(isHarmful).map(mapAround(checkpoint))]))
+  ]
+  const harmful = withRemoved(completed, checkpoint.completedSteps)
+  const doubted = withRemoved(inDoubt, doubts)
   return { completed, harmful, inDoubt: doubted.filter((unit) => !harmful.includes(unit)) }
 }
 
@@ -153,18 +156,25 @@ const outermost = (units: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
   return units.filter((unit) => ![...ancestors(unit)].some((above) => all.has(above)))
 }
 
-/** Returns the units that an edit removed, if it added a step that a flag or an earlier step makes run: that may be a removed one, renamed. */
+/** Names the map in place of an item or its parts. */
+const mapAround =
+  ({ items }: Checkpoint) =>
+  (unit: Unit): Unit =>
+    fromTop(unit).find((one) => items.has(one)) ?? unit
+
+/** Returns the units that an edit removed, if a step that may do the same runs because of a flag or an earlier step. */
 const removedIn = (
   workflow: Workflow,
-  { checkpoint, plan }: PlanOf
+  { checkpoint, plan }: Pick<PlanOf, 'checkpoint' | 'plan'>
 ): ((units: Units.Units<Units.OfUnit>) => ReadonlyArray<Unit>) => {
-  const wasIn = (unit: Unit): boolean => find(checkpoint.workflow, checkpoint.items, unit) !== undefined
-  const addsRun = plan.decisions.some(
-    ({ _tag, unit, reason }) => _tag === 'Run' && reason._tag !== 'NotStarted' && !wasIn(unit)
-  )
-  if (!addsRun) return () => []
+  const was = (unit: Unit): StepIdentity | undefined => find(checkpoint.workflow, checkpoint.items, unit)?.definition
+  const now = (unit: Unit): Step | undefined => find<Step>(workflow, checkpoint.items, unit)?.definition
+  const isAdded = ({ _tag, unit, reason }: Decision): boolean => {
+    if (_tag !== 'Run' || reason._tag === 'NotStarted') return false
+    const definition = now(unit)
+    return definition !== undefined && mayReplace(was(unit), definition)
+  }
+  if (!plan.decisions.some(isAdded)) return () => []
   return (units) =>
-    [...Units.all(units)].flatMap(({ unit }) =>
-      wasIn(unit) && find<Step>(workflow, checkpoint.items, unit) === undefined ? [unit] : []
-    )
+    Units.all(units).flatMap(({ unit }) => (was(unit) !== undefined && now(unit) === undefined ? [unit] : []))
 }

@@ -37,6 +37,20 @@ export const isSameKind = (was: Kinded | undefined, now: Kinded | undefined): bo
 export const hasSameResult = (was: Node | undefined, now: Node | undefined): boolean =>
   was === undefined || now === undefined || resultOf(was) === resultOf(now)
 
+/**
+ * Returns whether an edited step may do what a removed one did: it is new or of another kind, a map with another body, or not idempotent any more.
+ * The parts of other steps are compared on their own.
+ */
+export const mayReplace = (was: Printed | undefined, now: Printed): boolean =>
+  was === undefined ||
+  !hasSameResult(was, now) ||
+  (now.each !== undefined && was.fingerprint !== now.fingerprint) ||
+  (now.idempotent === false && was.idempotent !== false)
+
+interface Printed extends Node {
+  readonly fingerprint: string
+}
+
 const resultOf = (node: Node): 'own' | 'parts' | 'items' => {
   if (node.each !== undefined) return 'items'
   return isComposite(node) ? 'parts' : 'own'
