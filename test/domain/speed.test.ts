@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
+import * as dogear from 'dogear'
 import type { Change } from '../../src/domain/change/Change.js'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import { start } from '../../src/domain/checkpoint/Checkpoint.js'
@@ -246,6 +247,7 @@ describe('recording a unit', () => {
   )
 })
 
+// Measures the built package: in a test, a call between two source files also looks up its import.
 describe('loading', () => {
   test.each([
     ['10,000 completed steps', long(10_000), stepsDone],
@@ -256,14 +258,14 @@ describe('loading', () => {
       const text = JSON.stringify(encode(reached(workflow, changes(10_000))))
       const parse = (): unknown => JSON.parse(text)
       const load = (): void => {
-        const checkpoint = decode(JSON.parse(text))
+        const checkpoint = dogear.CheckpointCodec.decode(JSON.parse(text))
         assert.ok(E.isRight(checkpoint))
-        assert.ok(E.isRight(planResume(checkpoint.right, workflow)))
+        assert.ok(E.isRight(dogear.planResume(checkpoint.right, workflow)))
       }
       quickest(5, load)
       const [parsed, loaded] = quickestOfBoth(40, parse, load)
       const content = parse()
-      const decoded = quickest(15, () => assert.ok(E.isRight(decode(content))))
+      const decoded = quickest(15, () => assert.ok(E.isRight(dogear.CheckpointCodec.decode(content))))
       report(
         `load and plan ${what}: ${loaded.toFixed(1)} ms = ${(loaded / parsed).toFixed(2)} × JSON.parse (${parsed.toFixed(1)} ms of ${
           text.length >> 10
