@@ -58,7 +58,7 @@ export const parseMillis = (folder: string, runId: string): number => {
   return performance.now() - start
 }
 
-/** Loads and plans a run, against `JSON.parse` of every line of its newest journal. Milliseconds, medians. `heapBytes`: the size of checkpoint and plan in memory. */
+/** Loads and plans a run, against `JSON.parse` of its newest journal: median milliseconds. `heapBytes`: of checkpoint and plan in memory. */
 export interface Loading {
   readonly loadAndPlanMillis: number
   readonly parseMillis: number

@@ -19,7 +19,7 @@ interface Page {
 
 export const root = resolve(import.meta.dirname, '..')
 
-/** The code to check: ` ```ts `, and ` ```ts no-run ` without running it. ` ```ts ignore ` is skipped. An `@example` without a code block is code itself. */
+/** The code to check: ` ```ts `, ` ```ts no-run ` without running it, not ` ```ts ignore `. An `@example` without a fence is code itself. */
 export const fences = (): readonly Fence[] => [
   ...comments().flatMap((page) => [...examplesOf(page), ...fencesOf(page)]),
   ...guides().flatMap(fencesOf)

@@ -1,4 +1,5 @@
-// Makes the pictures of the documentation from real runs: `npm run build && npm run pictures`. With a folder as its argument, also writes pictures and PDFs there, to check by eye.
+// Makes the pictures of the documentation from real runs: `npm run build && npm run pictures`.
+// With a folder as its argument, also writes pictures and PDFs there, to check by eye.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -110,9 +110,9 @@ export const memoryData = (): MemoryData => ({
  * killed, unless the options say otherwise. Its claims are lost at once (`lost` fires, saves fail with `Fenced`), and its runs
  * can be claimed.
  *
- * A save takes time in proportion to what it adds, however long the run is. Each whole checkpoint starts a new segment of history; a segment ends when its changes
- * outgrow its checkpoint and 1 MiB, and the newest 10 are kept. So a run's memory is bounded by the size of its
- * checkpoint, however many revisions it has.
+ * A save takes time in proportion to what it adds, however long the run is. Each whole checkpoint starts a new segment of history; a segment ends
+ * when its changes outgrow its checkpoint and 1 MiB, and the newest 10 are kept. So a run's memory is bounded by the size of its checkpoint,
+ * however many revisions it has.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

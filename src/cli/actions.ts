@@ -1,4 +1,4 @@
-/** The actions of the commands. They load together, because each separate file would cost more than it saves; only that of `dogear conformance` is separate. */
+/** The actions of the commands, in one file because each separate one would cost start-up time; only `dogear conformance` is separate. */
 export { answerCommand as answer } from './commands/answer.js'
 export { cancelCommand as cancel } from './commands/cancel.js'
 export { cleanCommand as clean } from './commands/clean.js'

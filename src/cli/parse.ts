@@ -13,7 +13,10 @@ import type { Hint } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
 import { commandOf } from './terminal/shellQuote.js'
 
-/** `name`: the word that stands for the command; `operands`: those of the command; `unknown`: options that do not exist, or that have a value and take none. */
+/**
+ * `name`: the word that stands for the command; `operands`: those of the command; `unknown`: options that do not exist, or that have a value and
+ * take none.
+ */
 export interface Parsed {
   readonly words: ReadonlyArray<string>
   readonly name: At | undefined

@@ -48,8 +48,8 @@ export interface ResumeOptions<Input = Json> extends Omit<PlanOptions, 'input' |
 }
 
 /**
- * How to start. `wait`: as in {@link ResumeOptions}. `workspace`: where the run works, recorded with it: in its own folder (`directory`) or git worktree
- * (`worktree`), for which the environment needs `workspaces`; or in an existing folder.
+ * How to start. `wait`: as in {@link ResumeOptions}. `workspace`: where the run works, recorded with it: in its own folder (`directory`) or git
+ * worktree (`worktree`), for which the environment needs `workspaces`; or in an existing folder.
  *
  * @category model
  */

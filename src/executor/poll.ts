@@ -145,7 +145,10 @@ const pollRun =
     return ended
   }
 
-/** `known`: statuses read before the run was claimed, by idempotency key, so that no job is polled twice. `mayRecord`: the claim is held, so results can be recorded. */
+/**
+ * `known`: statuses read before the run was claimed, by idempotency key, so that no job is polled twice. `mayRecord`: the claim is held, so results
+ * can be recorded.
+ */
 interface PollState {
   readonly known: KnownStatuses
   readonly mayRecord: boolean
@@ -329,7 +332,7 @@ const taskAt = ({ program, recorder }: RunScope, decision: Decision | undefined)
   return task?._tag !== 'Task' || task.job === undefined ? undefined : (task as JobToPoll['task'])
 }
 
-/** Collects the result of a job. The job fails if a check of its result fails, or collecting fails permanently. After any other failure, the next poll collects again. */
+/** Collects the result of a job. A failed check or a permanent failure fails the job; after any other failure, the next poll collects again. */
 const collect = async (scope: RunScope, toPoll: JobToPoll): Promise<JobEnd | 'stopped'> => {
   const { job, task, place } = toPoll
   const collecting = { checks: task.job.checks, encode: task.encode }

@@ -107,7 +107,7 @@ interface Host {
 
 const isStopped = ({ environment }: Host): boolean => environment.interrupt.signal.aborted
 
-/** Looks at each run once, page by page: resumes or reports it. Waits for a free slot to resume a due run, so that the listing is never far ahead of the work. */
+/** Resumes or reports each run once, page by page. Waits for a free slot for each due run, so that the listing is never far ahead. */
 const lookAtAll = async (host: Host): Promise<E.Either<RunError, ReadonlySet<string>>> => {
   const seen = new Set<string>()
   let after = ''
@@ -185,7 +185,7 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
   return known
 }
 
-/** Returns why a resume of a waiting run would be refused, such as an edit of its workflow. Reads no evidence, which may change until the run is due. */
+/** Returns why a resume of a waiting run would be refused, such as an edit. Reads no evidence, which may change until the run is due. */
 const refusalOf = async ({ environment, options, programs }: Host, view: RunView): Promise<RunError | undefined> => {
   const program = programs.get(view.workflow.name)
   if (program === undefined) return undefined
@@ -196,7 +196,10 @@ const refusalOf = async ({ environment, options, programs }: Host, view: RunView
   return E.isLeft(end) && !isTransient(end.left) ? end.left : undefined
 }
 
-/** Lists the inbox, because `isAny` may be true for an empty one. Ignores a pause, which is for a former owner. Returns true for an inbox that cannot be read, because the resume then reports the error. */
+/**
+ * Lists the inbox, because `isAny` may be true for an empty one. Ignores a pause, which is for a former owner. Returns true for an inbox that
+ * cannot be read, because the resume then reports the error.
+ */
 const hasRequests = async ({ environment }: Host, runId: string): Promise<boolean> => {
   const all = await requestsFor(environment, runId)
   return E.isLeft(all) || all.right.some(({ _tag }) => _tag !== 'Pause')
@@ -232,7 +235,7 @@ const leaveIfStopped = async (host: Host, runId: string): Promise<boolean> => {
   return true
 }
 
-/** Resolves when the next resume ends. Not `Promise.race` over all runs: each call would add another callback to the promise of every run that takes long. */
+/** Resolves when the next resume ends. `Promise.race` over all runs would add a callback to each run's promise at each call. */
 const nextEnd = (host: Host): Promise<void> => new Promise((resolve) => (host.onEnd = resolve))
 
 const untilIdle = async (host: Host): Promise<void> => {

@@ -315,7 +315,8 @@ export interface ReadFailed {
 
 /**
  * Writing failed. Acknowledged saves are intact. `committed`: `no`: this write has no effect; `unknown`: it may take effect until the next
- * claim, which finds the save or makes it impossible. In both cases the claim that tried to write cannot be used any more. `option`: as in {@link ReadFailed}.
+ * claim, which finds the save or makes it impossible. In both cases the claim that tried to write cannot be used any more. `option`: as in {@link
+ * ReadFailed}.
  *
  * @category errors
  */

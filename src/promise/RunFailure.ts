@@ -9,8 +9,8 @@ import { describeFenced } from '../executor/errors/portErrors.js'
 
 /**
  * A call without an outcome, and the reason: it was refused before anything ran, or the state of the run could not be read or written.
- * `message`: the error with the run, for people and logs. `retryLater`: another process
- * holds the run (`HeldBy`), so the same call may succeed later.
+ * `message`: the error with the run, for people and logs.
+ * `retryLater`: another process holds the run (`HeldBy`), so the same call may succeed later.
  *
  * @category model
  */

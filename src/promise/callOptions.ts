@@ -1,4 +1,4 @@
-/** Checks the arguments of the calls of `dogear/promise`, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
+/** Checks the arguments of `dogear/promise`: untyped hosts may pass anything, and an ignored option may repeat work or discard it. */
 import type { Check, OptionCheck, OptionProblem, OptionTable } from '../domain/data/Options.js'
 import {
   anything,

@@ -192,8 +192,8 @@ export const viewRun = (options: Options): Promise<RunView | undefined> =>
   )
 
 /**
- * The options of {@link resumeAll}: those of `ResumeAllOptions` of `dogear`. `workflows`: those of the runs, found by name. `signal`: stops all runs, and
- * ends a `watch`.
+ * The options of {@link resumeAll}: those of `ResumeAllOptions` of `dogear`. `workflows`: those of the runs, found by name. `signal`: stops all
+ * runs, and ends a `watch`.
  *
  * @category model
  */
@@ -204,8 +204,9 @@ export interface ResumeAllOptions extends HostOptions, FpResumeAllOptions {
 export type { ResumedRun } from '../hosts/ResumedRun.js'
 
 /**
- * Resumes every run of the storage that is queued, was interrupted, or whose timer or answer is due: to call when a host starts. Leaves and reports all
- * others; see `resumeAll` of `dogear`. With `watch` it stays until the signal. Rejects with a {@link RunFailure} only if the runs cannot be listed.
+ * Resumes every run of the storage that is queued, was interrupted, or whose timer or answer is due: to call when a host starts. Leaves and reports
+ * all others; see `resumeAll` of `dogear`. With `watch` it stays until the signal. Rejects with a {@link RunFailure} only if the runs cannot be
+ * listed.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'

@@ -1076,7 +1076,7 @@ test('a resume with two removed steps in doubt and one other edit names that edi
   expect(linesOf(stderr)).toContain('After that, undo the other edit, or accept it with --changes ignore')
 })
 
-test('beside a removed step in doubt, the edit of a completed step into another kind is to be undone, not accepted', async () => {
+test('beside a removed step in doubt, the message asks to undo an edit that makes a completed step another kind', async () => {
   const was = `steps:
   - { name: a, shell: 'true' }
   - { name: pay, shell: exit 1, idempotent: false }

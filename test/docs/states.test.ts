@@ -36,7 +36,7 @@ const rows = table(read('docs/file-format.md'), '2.4 States and changes').rows.f
     from: one,
     change: codes(change ?? '')[0] as Tag,
     keeps: codes(change ?? '')[1] === 'evidence',
-    ofPart: codes(change ?? '')[1] === 'part',
+    ofPart: / of a part /.test(change ?? ''),
     to: codes(to ?? '')[0] ?? one
   }))
 )

@@ -1,4 +1,5 @@
-// Kills the process before it appends the line DOGEAR_TEST_KILL to a file; fails the append of DOGEAR_TEST_FAIL. While the file DOGEAR_TEST_HOLD exists, pauses do not end.
+// Kills the process before it appends the line DOGEAR_TEST_KILL to a file; fails the append of DOGEAR_TEST_FAIL.
+// While the file DOGEAR_TEST_HOLD exists, pauses do not end.
 const fs = require('node:fs')
 const { syncBuiltinESMExports } = require('node:module')
 const timers = require('node:timers/promises')

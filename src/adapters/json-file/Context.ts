@@ -39,7 +39,10 @@ export interface LargeCheckpoint {
 /** What one source shows about the owner of a claim; `undefined`: undecided. */
 export type Verdict = 'alive' | 'dead' | undefined
 
-/** One observation of a heartbeat: `beat` changes with each touch, `sinceMillis` (monotonic) is when that beat was first seen, `hasChanged` if an earlier observation saw another beat. */
+/**
+ * One observation of a heartbeat: `beat` changes with each touch, `sinceMillis` (monotonic) is when that beat was first seen, `hasChanged` if an
+ * earlier observation saw another beat.
+ */
 export interface Observation {
   readonly beat: string
   readonly sinceMillis: number

@@ -3,9 +3,9 @@
  *
  * `docs/file-format.md` in the repository specifies the files and the order of the operations on them.
  *
- * The first touch of a heartbeat, 5 s after its claim, loads `proper-lockfile`, the first write of a `checkpoint.json` loads `write-file-atomic`. Both add listeners for
- * signals to the process (the signals still end it), and `graceful-fs`, which `proper-lockfile` depends on, patches `fs.close`.
- * Importing this module loads neither. In Jest the first claim loads both.
+ * The first touch of a heartbeat, 5 s after its claim, loads `proper-lockfile`, the first write of a `checkpoint.json` loads `write-file-atomic`.
+ * Both add listeners for signals to the process (the signals still end it), and `graceful-fs`, which `proper-lockfile` depends on, patches
+ * `fs.close`. Importing this module loads neither. In Jest the first claim loads both.
  *
  * @module
  */

@@ -60,7 +60,7 @@ const endsWithin = async (leader: number, millis: number): Promise<boolean> => {
 const isAlive = (leader: number): boolean =>
   signalGroup(leader, 0) && (process.platform !== 'linux' || hasLivingMember(leader))
 
-/** Dead processes count as members until their parent reaps them, so this reads `/proc/<pid>/stat` (`pid (name) state parent group …`); state Z is dead. */
+/** Reads `/proc/<pid>/stat` (`pid (name) state parent group …`): dead processes (state Z) are members until their parent reaps them. */
 const hasLivingMember = (leader: number): boolean => {
   try {
     return readdirSync('/proc')

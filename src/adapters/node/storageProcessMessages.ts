@@ -38,7 +38,7 @@ export interface Request {
   readonly args: ReadonlyArray<unknown>
 }
 
-/** The result of a request, or the loss of a claim. A granted claim is sent as a {@link SentClaim}, the `cause` of an error as a {@link SentCause}. */
+/** The result of a request, or the loss of a claim. {@link SentClaim} stands for a granted claim, {@link SentCause} for the `cause` of an error. */
 export type Reply =
   | { readonly _tag: 'Returned'; readonly id: number; readonly result: unknown }
   | { readonly _tag: 'Rejected'; readonly id: number; readonly cause: SentCause }

@@ -237,7 +237,7 @@ const stopOnAbort = (
   }
 }
 
-/** Waits until all output has been read, and closes pipes that a background process keeps open: the command's own output is in the pipes when it ends. */
+/** Waits for all output of an ended command, which is in the pipes by then, and closes pipes that a background process keeps open. */
 const drain = async (child: Child, closed: Promise<void>): Promise<void> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {

@@ -61,7 +61,7 @@ export interface ClaimKeeper {
   readonly close: () => Promise<void>
 }
 
-/** The columns of a row that `holderOf` reads. Tries to share the lock of the holder's key: that succeeds only if no process holds it, so the holder is dead. */
+/** The columns that `holderOf` reads. Tries to share the lock of the holder's key, which succeeds only if the holder is dead. */
 export const holderColumns = ({ table }: Database, run = 'r'): string => `${run}.token::text AS token,
   ${run}.key::text AS key, ${run}.host, ${run}.pid::text AS pid, ${run}.since,
   CASE WHEN ${run}.token IS NULL THEN 'free' ELSE coalesce(

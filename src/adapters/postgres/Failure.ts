@@ -3,7 +3,10 @@
 import { defined } from '../../domain/data/defined.js'
 import type { StorageError, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
 
-/** `isTransient`: worth another attempt. `effect`: whether the statement may have taken effect. `error`: the error of the port, if the store refused the call; `option`: as in `ReadFailed`. */
+/**
+ * `isTransient`: worth another attempt. `effect`: whether the statement may have taken effect. `error`: the error of the port, if the store refused
+ * the call; `option`: as in `ReadFailed`.
+ */
 export interface Failure<Refused extends StorageError = UnsupportedFormat> {
   readonly code: string
   readonly cause: unknown

@@ -9,7 +9,7 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
 
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-/** The statements that lead to each version, oldest first. Ids are compared bytewise; JSON is text, because jsonb refuses `\u0000` and rewrites numbers. */
+/** The statements for each version, oldest first. Ids compare bytewise; JSON is text, because jsonb refuses `\u0000` and rewrites numbers. */
 const migrations = (schema: string): ReadonlyArray<string> => [
   `CREATE TABLE ${schema}.runs (
       id text COLLATE "C" PRIMARY KEY,

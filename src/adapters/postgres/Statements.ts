@@ -16,10 +16,13 @@ export type StatementOf = (save: Save, options: StatementOptions) => PostgresSta
 /** `$1` to `$7`: the run, its epoch, token and head, the next head, the summary, and the accepted settings. */
 const CLAIM_VALUES = 7
 
-/** Up to this number of rows, each value is a parameter, which is faster than arrays. Each number of rows is a statement of its own, and more rows are rare. */
+/** Up to this number of rows, each value is a parameter, which is faster than arrays; each number of rows is a statement of its own. */
 const FEW_ROWS = 4
 
-/** `isNamed`: whether the server keeps the plans of the common statements, because planning one takes longer than running it. A transaction pooler breaks named statements. */
+/**
+ * `isNamed`: whether the server keeps the plans of the common statements, because planning one takes longer than running it. A transaction pooler
+ * breaks named statements.
+ */
 export const statementsOf = ({ table }: Database, keep: number, isNamed: boolean): StatementOf => {
   const runs = table('runs')
   const revisions = table('revisions')

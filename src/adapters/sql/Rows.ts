@@ -14,7 +14,7 @@ import type { Revision, TooLarge, WriteFailed } from '../../ports/CheckpointStor
 /** The format of a run that this version writes, and the newest that it reads. */
 export const FORMAT = 1
 
-/** One revision. `kind` and `at` repeat two fields of the change, for the history; `checkpoint` is null in most rows: a row that has one is a base. */
+/** One revision. `kind` and `at` repeat fields of the change, for the history; a row with a `checkpoint` is a base. */
 export interface Row {
   readonly revision: number
   readonly epoch: number
@@ -67,7 +67,10 @@ export interface Save {
   readonly progress: Progress
 }
 
-/** Plans a save. The first row is a base at the first save of a claim, and when the changes have outgrown the last base. Measures the checkpoint only if it may exceed the limit. */
+/**
+ * Plans a save. The first row is a base at the first save of a claim, and when the changes have outgrown the last base. Measures the checkpoint
+ * only if it may exceed the limit.
+ */
 export const saveOf = (
   target: Target,
   progress: Progress,
@@ -155,7 +158,7 @@ const encoded = (
 const withoutContent = (change: Change): Pick<Change, '_tag' | 'at'> =>
   change._tag === 'Started' ? { _tag: change._tag, at: change.at } : change
 
-/** The checksum covers run, revision and claim, so that a row copied from elsewhere fails it. Line feeds separate its parts, because the JSON contains none. */
+/** The checksum covers run, revision and claim, so that a row copied from elsewhere fails it. No part contains the line feeds between them. */
 export const checksumOf = (runId: string, row: Omit<Row, 'checksum'>): string => {
   const { revision, epoch, kind, at, change, checkpoint } = row
   const key = JSON.stringify([runId, revision, epoch, kind, at])

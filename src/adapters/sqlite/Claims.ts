@@ -85,7 +85,7 @@ const readBasis = (
     return E.map((content: O.Option<Content>): Basis => ({ run, content }))(contentOf(connection, run))
   })
 
-/** Returns whether a refusal is outdated: after the refused call read the row and before it looked at the lock file, the owner may have released the run and deleted that file. */
+/** Returns whether a refusal is outdated: between the reads of the row and of the lock file, the owner may have released the run. */
 const isOutdated = async ({ connection }: Store, error: StorageError): Promise<boolean> => {
   if (error._tag !== 'HeldBy' || error.holder.liveness === 'alive') return false
   const now = await read<boolean, never>(connection, {}, () => {

@@ -1,4 +1,4 @@
-/** Runs transactions on a connection: prepares the database, waits for locks without blocking the thread, and turns errors into those of the ports. */
+/** Runs transactions: prepares the database, waits for locks without blocking the thread, and turns errors into those of the ports. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Corrupt, ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { OptionTable } from '../../domain/data/Options.js'

@@ -86,7 +86,7 @@ const fencedBy = ({ claim: { runId, epoch } }: Holding, now: ClaimRow | undefine
   by: now !== undefined && now.epoch > epoch ? O.some(now.epoch) : O.none
 })
 
-/** Ends a holding that was superseded, or whose database was lost, and fires its `lost` signal. Keeps the lock file if the database was lost: put back, it still names this owner. */
+/** Ends a superseded holding, or one of a lost database, and fires `lost`. Keeps the lock file of a lost database, which may be put back. */
 export const lose = (self: Holding, error: Fenced): void => {
   end(self, error)
   self.membership.leave(error.files === undefined)

@@ -160,7 +160,8 @@ export interface SqliteStores {
  */
 export const connect = (file: string, driver: SqliteDriver, options: ConnectOptions = {}): SqliteStores => {
   const isUsable = typeof file === 'string' && typeof driver === 'function'
-  // A host without type checks may pass an unset environment variable as the path, or a module's namespace as the class; the stores then refuse each call.
+  // A host without type checks may pass an unset environment variable as the path, or a module's namespace as the class; the stores then refuse each
+  // call.
   const database = isUsable ? new driver(file) : (driver as unknown as SqliteDatabase)
   if (isUsable) remember(database, file)
   const shared = { open: (path: string) => new driver(path), ...options, isOwn: true, name: file }

@@ -15,7 +15,7 @@ export const MAX_TROUBLES = 10
 /** The minimum time between two progress lines of a wave. */
 const QUIET_MILLIS = 2_000
 
-/** A wave or map, its completed groups, and what was printed about it: `reportedTenth` at `reportedAt`. `total` of a map is unknown until its items are. */
+/** A wave or map: its completed groups, and what was printed (`reportedTenth`, `reportedAt`). A map's `total` is unknown until its items are. */
 export interface Wave {
   readonly unit: Unit
   done: number

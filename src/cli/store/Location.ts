@@ -100,7 +100,9 @@ export const withoutPassword = (text: string): string =>
     ? masked(text)
     : text.replace(/postgres(ql)?:\/\/[^\s"'`]*/gi, masked)
 
-/** The password ends at the last `@` before the query, or at the last `@` of all if the password has what looks like a query. A port is no password. */
+/**
+ * The password ends at the last `@` before the query, or at the last `@` of all if the password has what looks like a query. A port is no password.
+ */
 const masked = (url: string): string =>
   url
     .replace(/(:\/\/[^:/?#]*):(((?!\?\w+=)[^])*|(?!\d+\/)[^]*)@/, '$1:PASSWORD@')

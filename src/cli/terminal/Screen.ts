@@ -4,7 +4,7 @@ import type { Style } from './Style.js'
 import * as Styles from './Style.js'
 import { printable } from '../../domain/explain/printable.js'
 
-/** `print` writes a line and `out` a document to standard output; `line` and `warn` write a line to error output. `status` sets the live lines, which are drawn every second. */
+/** `out` prints a document and `print` a line to standard output; `line` and `warn` a line to error output. `status` sets the live lines there. */
 export interface Screen {
   readonly print: (line: string) => void
   readonly out: (text: string) => void

@@ -58,7 +58,7 @@ export interface Source {
 
 export const MAX_BYTES = 1_048_576
 
-/** The maximum depth of the parser's stack, a few entries above the levels of lists and mappings. */
+/** The maximum depth of the parser's stack: the levels of lists and mappings, and one or two more. */
 export const MAX_DEPTH = 100
 
 /** `file`: the name in positions of an included file. */
@@ -96,7 +96,7 @@ export const parse = (text: string, file?: string): E.Either<ReadonlyArray<Probl
   return E.right({ node, problems })
 }
 
-/** Finds the last string, or the outermost list or mapping, that begins with the counterpart of `end` and reaches the place where the parser noticed. */
+/** Finds the last string, or outermost list or mapping, that opens what `end` closes and reaches the place where the parser noticed. */
 const startIn = (document: Document.Parsed, text: string): Syntax.StartOf => {
   let all: Array<readonly [start: number, end: number]> | undefined
   const found = (): NonNullable<typeof all> => {

@@ -48,7 +48,7 @@ const sketchOf = (step: StepEntry): W.Step => {
   }
 }
 
-/** Where the units that have a problem may be, the best place first. A duplicate name is reported `within` a unit or the workflow, and a step may have the workflow's name. */
+/** The units that may have a problem, the best place first. A duplicate is reported `within` a unit or workflow, whose name a step may share. */
 const placesIn = (problem: WorkflowProblem): ReadonlyArray<string> => {
   switch (problem._tag) {
     case 'DuplicateName':

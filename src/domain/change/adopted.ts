@@ -69,7 +69,7 @@ export const adopted = (
 
 type TaskOf = (subStep: Unit) => ReturnType<typeof taskAround<StepIdentity>>
 
-/** Finds the task of a sub-step, if it is now a task with code. Where a task took the place of a composite, the former parts are not its sub-steps. */
+/** Finds the task of a sub-step, if it is now a task with code. Former parts of a composite are no sub-steps of the task in its place. */
 const tasksIn =
   (
     before: Pick<Fields, 'workflow' | 'items' | 'state'>,

@@ -136,7 +136,7 @@ export const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   return E.right({ state: task === undefined ? next : withConfirmed(next, task.unit, unit) })
 }
 
-/** Keeps the answer about a sub-step until the attempt of its task ends, because the repeated attempt cannot see that the sub-step was in question. */
+/** Keeps the answer about a sub-step until its task's attempt ends: a repeated attempt cannot see that the sub-step was in question. */
 const withConfirmed = (state: CheckpointState, task: Unit, subStep: Unit): CheckpointState => {
   const { inFlight, failures } = State.openUnits(state)
   const attempt = Units.get(inFlight, task)

@@ -91,7 +91,7 @@ export const subStepNotApplied = (self: Fields, change: Change.AttemptFailed): R
 
 type SubStepEnd = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: OpenUnits }
 
-/** Returns the task of a sub-step that may end now. A sub-step that is not idempotent must be in flight, in any attempt: its retries are not recorded. */
+/** Returns the task of a sub-step that may end now. One that is not idempotent must be in flight, in any attempt: retries are not recorded. */
 const endable = (self: Fields, change: Change.UnitCompleted | Change.UnitFailed): E.Either<Refusal, SubStepEnd> => {
   const { unit, subStep } = change
   const task = subStep === undefined ? undefined : taskAt(self, unit)

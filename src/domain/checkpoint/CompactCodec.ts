@@ -11,7 +11,7 @@ import type { CompletedStep } from './CompletedStep.js'
 import type { WorkflowOf } from './StateCodec.js'
 import { evidence, stepOf, subStep, workflowOf } from './StateCodec.js'
 
-/** A task that has only a name and defaults is stored as its name. The parts of a composite are compact, too, although `StepIdentity` does not say so. */
+/** Stores a task that has only a name and defaults as its name; also as a part of a composite, although `StepIdentity` does not say so. */
 type CompactStep = string | StepIdentity
 
 /** A workflow with compact steps. */

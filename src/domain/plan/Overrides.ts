@@ -208,7 +208,7 @@ const KEPT: Dropped = { units: [], keeps: true }
 
 const NOTHING: Dropped = { units: [], keeps: false }
 
-/** `isAll`: the whole may be named although a part has no records or state. Otherwise that part keeps its key, under which it may have run before an answer "again". */
+/** `isAll`: the whole may be named although a part has nothing to drop. Else that part keeps its key: it may have run under it earlier. */
 const joined = (all: ReadonlyArray<Dropped>, isAll = true): Dropped => {
   const dropping = all.filter(({ units }) => units.length > 0)
   const keeps = all.some((one) => one.keeps) || (!isAll && dropping.length > 0 && dropping.length < all.length)

@@ -219,7 +219,7 @@ const moved = ({ checkpoint, workflow, placesNow }: Comparison, edit: PlanProble
   return movedTo === undefined ? edit : ({ ...edit, movedTo } as PlanProblem)
 }
 
-/** Yields edited or removed units whose job is pending, except those that run again and repeat no effect unasked. A wait may be edited: its record stays. */
+/** Yields changed units whose job is pending, unless they run again and repeat no effect unasked. A wait may be edited: its record stays. */
 function* editsOfPending(
   comparison: Comparison,
   isRefused: (now: Step | undefined) => boolean = () => true
@@ -365,7 +365,7 @@ function* differences(was: StepIdentity, now: Step, unit: Unit): Iterable<PlanPr
   else yield* inside
 }
 
-/** Yields removed or renumbered units that are not idempotent and may have taken effect: a resume could not ask about them. */
+/** Yields removed or renumbered units that are not idempotent, may have taken effect and are not forced: a resume could not ask about them. */
 function* vanished(comparison: Comparison): Iterable<PlanProblem> {
   const { workflow, items, state } = comparison.checkpoint
   for (const unit of State.inDoubt(state)) {
@@ -382,7 +382,7 @@ function* vanished(comparison: Comparison): Iterable<PlanProblem> {
   }
 }
 
-/** Yields a sub-step that may have taken effect, and whose task was removed, lost its code or was replaced by a task around it. */
+/** Yields a sub-step that may have taken effect, and whose task was removed, lost its code or was replaced, unless it is forced. */
 function* vanishedSubStep(comparison: Comparison, unit: Unit): Iterable<PlanProblem> {
   const { checkpoint, workflow } = comparison
   const { state, items } = checkpoint

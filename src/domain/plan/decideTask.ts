@@ -363,7 +363,7 @@ const mayRunTwice = ({ checkpoint }: PlanContext, { unit, stepIndex, step: task 
   return task.idempotent && !(isLeaf && !isIdempotent(before))
 }
 
-/** Returns why an attempt is repeated: it was stopped, or its process ended. An interruption stops only attempts of the step that the run stands at. */
+/** Returns why an attempt is repeated: it was stopped, or its process ended. An interruption stops only attempts of the current step. */
 export const openReason = (state: CheckpointState, { unit, attempt }: InFlight): RetryReason =>
   state._tag === 'Interrupted' && isWithin(unit, state.step)
     ? { _tag: 'Interrupted', reason: state.reason }

@@ -69,7 +69,7 @@ export const planResume = (
   try {
     return plan(checkpoint, workflow, options, invalid)
   } catch {
-    // Checked only now, because a check before each plan would cost as much as the plan. For a well-formed checkpoint, the same error is thrown again.
+    // Checked only now: a check before each plan would cost as much as the plan. A well-formed checkpoint throws the same error again.
     const malformed = malformedIn(checkpoint)
     return malformed === undefined
       ? plan(checkpoint, workflow, options, invalid)

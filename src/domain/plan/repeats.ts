@@ -60,8 +60,8 @@ const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
 }
 
 /**
- * Of the units inside a decided one, returns those that no decision about its parts covers, such as the items of a former map. The unit itself
- * is one of them only if it was a task and has parts now.
+ * Of the units inside a decided one, returns those that no decision about its parts covers, such as the items of a former map. If the unit
+ * has parts now, it is itself one of them only if it was a task without recorded sub-steps.
  */
 const uncoveredIn = (
   plan: ResumePlan,
@@ -102,7 +102,8 @@ export const runsAgain = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArr
  * What a resume does a second time.
  *
  * - `completed`: the completed units that run again.
- * - `harmful`: those of them that are not idempotent, and completed ones that a new step may repeat ({@link removedIn}), unless their answer is `again`.
+ * - `harmful`: those of them that are not idempotent, and completed ones that a new step may repeat ({@link removedIn}), unless their answer is
+ *   `again`.
  * - `inDoubt`: the same of units that may have taken effect: forced ones, and those that a new step may repeat.
  */
 export interface Repeats {

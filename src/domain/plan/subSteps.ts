@@ -58,7 +58,7 @@ export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
   return failure?.subStep?.idempotent === false && State.mayHaveActed(failure)
 }
 
-/** The sub-steps that are not idempotent and may have taken effect, and what is around them. */
+/** The sub-steps that are not idempotent and may have taken effect, and the units around them. */
 export interface CallsInDoubt {
   readonly calls: ReadonlySet<Unit>
   readonly around: ReadonlySet<Unit>

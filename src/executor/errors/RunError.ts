@@ -64,7 +64,9 @@ export interface Unconfirmed {
   readonly questions: ReadonlyNonEmptyArray<Confirm>
 }
 
-/** The stored state was recovered from damage, and `onRecovered` did not agree to continue. Nothing was changed. `cause`: what `onRecovered` threw. */
+/**
+ * The stored state was recovered from damage, and `onRecovered` did not agree to continue. Nothing was changed. `cause`: what `onRecovered` threw.
+ */
 export interface RecoveryRefused {
   readonly _tag: 'RecoveryRefused'
   readonly runId: string
@@ -73,7 +75,10 @@ export interface RecoveryRefused {
   readonly cause: unknown
 }
 
-/** Why a secret is unusable: unknown or empty (`missing`), reading it failed (`unreadable`), or too short to redact safely (`tooShort`). `why`: the reason in words. */
+/**
+ * Why a secret is unusable: unknown or empty (`missing`), reading it failed (`unreadable`), or too short to redact safely (`tooShort`). `why`: the
+ * reason in words.
+ */
 export interface SecretProblem {
   readonly name: string
   readonly problem: 'missing' | 'tooShort' | 'unreadable'

@@ -56,7 +56,7 @@ export interface Reuse {
 }
 
 /**
- * The artifacts of the run, for a step. The record of a step names the artifacts that its attempts in this process have put or reused, failed
+ * The artifacts of the run, for a step. The record of a step names the artifacts that its attempts in this execution have put or reused, failed
  * attempts included. A failure rejects with an `Error` that is a `StepFailure` as well. Its `code` is the `_tag` of the `ArtifactError`,
  * `NoArtifactStore` if the run has no store, `Fenced` once another process superseded this one, `AttemptOver` once the attempt has ended,
  * `ReadOnly` in `submit` and `poll` of a job, or `NotBytes` or `SecretInArtifact` for invalid data. Ids that begin with `_` are reserved.

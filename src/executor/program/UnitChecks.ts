@@ -26,7 +26,7 @@ export interface Expectation {
  */
 export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'> | 'ask'
 
-/** The checks of a unit, for the executor. A check fails with a `Left` or the value false, and passes otherwise. The record of the unit counts only while its `evidence` exists. */
+/** A unit's checks, for the executor. A `Left` or false is a failure. The unit's record counts only while its `evidence` exists. */
 export interface Checks<Context, Output> {
   /** Runs before the unit starts. If it fails, `onCheckFailure` decides; by default the unit does not start. */
   readonly before: ((context: Context) => TaskEither<unknown, unknown>) | undefined

@@ -9,7 +9,10 @@ export interface StopRequest {
   readonly unreadable?: StorageError
 }
 
-/** `look` reads the inbox, and returns whether the run must stop: a promise only if there may be a request. A request that was seen counts until the execution ends. */
+/**
+ * `look` reads the inbox, and returns whether the run must stop: a promise only if there may be a request. A request that was seen counts until the
+ * execution ends.
+ */
 export interface StopRequests {
   readonly look: () => false | Promise<boolean>
   readonly isStopSeen: () => boolean

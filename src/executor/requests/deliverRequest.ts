@@ -17,7 +17,10 @@ interface Delivery<R extends Request, A> {
   readonly requestTo: (holder: Holder) => R
   /** Returns whether the run no longer accepts the request. */
   readonly isTooLate: (checkpoint: Checkpoint) => boolean
-  /** Called if no owner will find the request. Returns how the call ends; `None`: the caller must `act`. `leftRequest`: left for an owner that has released the run. */
+  /**
+   * Called if no owner will find the request. Returns how the call ends; `None`: the caller must `act`. `leftRequest`: left for an owner that has
+   * released the run.
+   */
   readonly unclaimed: (run: ReadRun, leftRequest: O.Option<R>) => Promise<E.Either<RunError, O.Option<A>>>
   /** Acts in place of an owner. An earlier owner may have recorded `leftRequest`. */
   readonly act: (leftRequest: O.Option<R>) => Promise<E.Either<RunError, A>>

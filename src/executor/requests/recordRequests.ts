@@ -37,7 +37,7 @@ export const recordPaused = async (
   return paused
 }
 
-/** Returns the change that keeps a paused run paused after an answer or a collected job: neither is a request to resume. None if the run has completed or failed. */
+/** Returns the change that keeps a paused run paused after an answer or a collected job. None if the run has completed or failed. */
 export const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint, at: string): ReadonlyArray<Change> => {
   const wasPaused = before.state._tag === 'Interrupted' && before.state.reason === 'paused'
   const next = workflow.steps[state._tag === 'Completed' ? state.stepIndex + 1 : state.stepIndex]

@@ -77,7 +77,7 @@ export const suspend = (attempt: Attempt): void => {
 
 const SUSPENDED = new DOMException('the attempt is suspended: its code runs again when a wait ends', 'Suspended')
 
-/** Ends an attempt: removes its timers and listeners. Artifacts that its code puts later are refused: they could replace those of the next attempt. */
+/** Ends an attempt: removes its timers and listeners, and refuses later artifacts, which could replace those of the next attempt. */
 export const end = (attempt: Attempt): void => {
   attempt.isOver = true
   if (attempt.onStop !== undefined && attempt.limits !== undefined) ignoreAbort(attempt.limits.stopping, attempt.onStop)

@@ -21,7 +21,10 @@ import type { Attempt } from './Attempt.js'
 import { timeoutError } from './Attempt.js'
 import { CHECK_FAILED } from './unitChecks.js'
 
-/** `Stopped` has a failure if the code failed. `settled`: no code of the attempt still runs, and no sub-step is in doubt. `again`: a user asked for another attempt. */
+/**
+ * `Stopped` has a failure if the code failed. `settled`: no code of the attempt still runs, and no sub-step is in doubt. `again`: a user asked for
+ * another attempt.
+ */
 export type AttemptResult =
   | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
@@ -34,7 +37,7 @@ export type CodeEnd =
   | { readonly _tag: 'Error'; readonly error: unknown; readonly again?: boolean }
   | { readonly _tag: 'GraceExpired' }
 
-/** Judges how code ended. Code that succeeded counts despite a stop. `refused`: why the attempt fails in any case; `open`: sub-steps that were not awaited. */
+/** Judges how code ended; success counts despite a stop. `refused`: why the attempt fails anyway; `open`: sub-steps that were not awaited. */
 export const judge = (
   end: CodeEnd,
   attempt: Attempt,

@@ -43,7 +43,7 @@ const takeSpans = (
   return known
 }
 
-/** Returns when a recorded part ran or waited: for a task, also in sub-steps of earlier processes; for a composite with gaps, by the records of its parts. */
+/** Returns when a recorded part ran or waited: a task also in sub-steps of earlier processes, a composite with gaps by its parts' records. */
 const spansOf = (checkpoint: Checkpoint, { record, definition }: RecordedPart): ReadonlyArray<Span> => {
   const { unit } = record
   if (!isComposite(definition)) return Units.within(checkpoint.completedSteps, unit).map(spanOf)
@@ -57,5 +57,5 @@ const spanOf = ({ startedAt, durationMillis }: Times): Span => {
   return { from, to: from + durationMillis }
 }
 
-/** Returns whether nothing of a composite ran for a while, for example between two processes: its duration then differs from the time between its start and its end. */
+/** Returns whether nothing of a composite ran for a while, as between two processes: its duration then differs from its end minus its start. */
 const hasGaps = (record: CompletedStep): boolean => spanOf(record).to !== Date.parse(record.completedAt)

@@ -196,7 +196,10 @@ interface Checked {
   readonly choice?: Choice
 }
 
-/** Decides what failed checks mean, by `onCheckFailure` or by asking a user. Returns undefined if none failed or the answer waives them. Once `signal` has fired, it asks no user and waives nothing. */
+/**
+ * Decides what failed checks mean, by `onCheckFailure` or by asking a user. Returns undefined if none failed or the answer waives them. Once
+ * `signal` has fired, it asks no user and waives nothing.
+ */
 export const judgeChecks = async (
   scope: RunScope,
   place: Place,

@@ -33,7 +33,7 @@ interface GroupToRun {
   unmet: number
 }
 
-/** The groups of a wave. `needing`: by the name of a group, those that need it; `ready`: those that only need a free slot, in the order of the wave. */
+/** The groups of a wave. `needing`: the groups that need a group, by its name; `ready`: in order, those that only need a free slot. */
 interface WaveState {
   readonly unstarted: Map<string, GroupToRun>
   readonly needing: Map<string, Array<GroupToRun>>
@@ -216,7 +216,7 @@ const linkedTo = (
   }
 }
 
-/** Collects items until they are taken. `take` waits for an item, then one turn more if fewer than `expected` have arrived, so that groups that end at the same time share a save. */
+/** Collects items until they are taken. `take` waits one turn more if fewer than `expected` came, so that groups can share a save. */
 const makeMailbox = <A>(): {
   readonly put: (item: A) => void
   readonly take: (expected: number) => Promise<ReadonlyArray<A>>

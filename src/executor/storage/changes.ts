@@ -195,7 +195,7 @@ export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure
   subStep: failure._tag === 'Transient' ? { ...subStep, transient: true } : subStep
 })
 
-/** Returns changes that fail the attempts in flight of a unit and its parts, with an unknown outcome. A unit that waits for its next attempt has none. */
+/** Returns changes that fail the attempts in flight of a unit and its parts, outcome unknown. A unit between two attempts has none. */
 export const runningFailed = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<UnitFailed> => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
@@ -214,7 +214,7 @@ export const runningFailed = (scope: RunScope, unit: Unit, why: string): Readonl
     .reverse()
 }
 
-/** Returns changes that fail the sub-steps in flight of a unit that has ended (`failed`: a sub-step of `task`, or `task` itself), with an unknown outcome. */
+/** Returns changes that fail the sub-steps in flight of an ended unit (`failed`: a sub-step of `task`, or `task` itself), outcome unknown. */
 export const runningSubStepsFailed = (scope: RunScope, task: Unit, failed: Unit = task): ReadonlyArray<UnitFailed> =>
   runningFailed(scope, task, 'the code that called it ended first').filter(
     ({ unit }) => unit !== failed && isWithin(unit, failed)

@@ -58,7 +58,9 @@ export const findExpired =
       await findPrunable(policy)(environment)()
     )
 
-/** What a policy selects. `expired` includes damaged runs, which a removal keeps and reports. `unreadable`: errors of runs without a readable state. */
+/**
+ * What a policy selects. `expired` includes damaged runs, which a removal keeps and reports. `unreadable`: errors of runs without a readable state.
+ */
 export interface Prunable {
   readonly expired: ReadonlyArray<RunSummary>
   readonly neverStarted: ReadonlyArray<string>

@@ -56,7 +56,7 @@ interface Registry {
   unreleased?: WeakMap<CheckpointStorage, Map<string, Claim>>
 }
 
-/** The claims of this thread whose release failed: a store may count them as held. Shared by all copies of this module, because hosts may bundle several. */
+/** The claims of this thread whose release failed: a store may count them as held. Shared by all copies of this module in bundles. */
 const unreleased = (): WeakMap<CheckpointStorage, Map<string, Claim>> => {
   const shared = globalThis as { [REGISTRY]?: Registry }
   const registry = (shared[REGISTRY] ??= {})

@@ -162,7 +162,7 @@ const untilAwake = async (level: Level, suspend: Suspend, unit: Unit): Promise<v
   level.waits.delete(unit)
 }
 
-/** Suspends the attempt in the next turn of the event loop, if waits but no sub-steps are open and the code has made no call by then. Other promises of the code do not count. */
+/** Suspends the attempt in the next turn of the event loop, if by then only waits are open and the code has made no further call. */
 export const checkLater = (level: Level, suspend: Suspend): void => {
   const { calls } = level
   nextTurn(() => {

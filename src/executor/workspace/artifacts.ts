@@ -80,7 +80,7 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
   }
 }
 
-/** Puts artifacts of one id one after the other, so that they end in the order in which they take effect; none waits for an attempt that is over. Fenced attempts put nothing. */
+/** Puts artifacts of one id in the order of the calls. A fenced attempt, or one that is over, puts nothing. */
 const inTurn = async (
   { attempt, place, scope: { artifacts, stopReason } }: ArtifactWriter,
   id: string,

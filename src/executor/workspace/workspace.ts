@@ -183,7 +183,7 @@ export interface StepFolder {
   readonly scope: RunScope
 }
 
-/** Makes the own folder of a step: empty for an attempt (`fresh`), unchanged for a poll of its job (`kept`). On the left: the attempt could not begin. */
+/** Makes the own folder of a step: empty for an attempt (`fresh`), kept for a poll (`kept`). On the left: why the attempt could not begin. */
 export const stepFolder = async (
   scope: RunScope,
   { unit }: Place,

@@ -30,7 +30,9 @@ export interface ConformanceCase {
   readonly title: string
   readonly level: Level
   readonly needs: ReadonlyArray<Capability>
-  /** Runs the case in its own place. Rejects if the law does not hold or the limit passes: default 30,000 ms, four times as long for a stress case. */
+  /**
+   * Runs the case in its own place. Rejects if the law does not hold or the limit passes: default 30,000 ms, four times as long for a stress case.
+   */
   readonly run: <Data>(spec: StorageSpec<Data>, limitMillis?: number) => Promise<void>
 }
 

@@ -80,7 +80,11 @@ export interface OtherProcess {
  */
 export interface Faulty {
   readonly storage: CheckpointStorage
-  /** Makes every later read, or every later write, below the store fail with this code (`EIO`, `ENOSPC`). A call that does both (`UPDATE … RETURNING`) fails as either; commits and syncs are writes. `after`: the number of calls that still succeed, default 0. A tool that cannot count may ignore it. */
+  /**
+   * Makes every later read, or every later write, below the store fail with this code (`EIO`, `ENOSPC`). A call that does both (`UPDATE …
+   * RETURNING`) fails as either; commits and syncs are writes. `after`: the number of calls that still succeed, default 0. A tool that cannot count
+   * may ignore it.
+   */
   readonly fail: (operation: 'read' | 'write', code: string, after?: number) => void
   /** Ends the injected faults. */
   readonly heal: () => void
@@ -112,7 +116,10 @@ export interface Stalling {
  */
 export interface Lossy {
   readonly storage: CheckpointStorage
-  /** Makes the next read, or the next write, below the store fail with this code, after it took effect (`taken`) or before it could (`none`). Later calls succeed. */
+  /**
+   * Makes the next read, or the next write, below the store fail with this code, after it took effect (`taken`) or before it could (`none`). Later
+   * calls succeed.
+   */
   readonly lose: (operation: 'read' | 'write', code: string, effect: 'taken' | 'none') => void | Promise<void>
   /** Removes a fault of `lose` that no call has triggered. */
   readonly heal: () => void | Promise<void>
@@ -194,7 +201,11 @@ export interface StorageSpec<Data> {
   readonly name: string
   /** Creates an empty place for runs. */
   readonly create: () => Promise<Data>
-  /** Opens a **new instance on that data**. It shares no memory with earlier instances and finds all their owners dead, as after a kill of their processes; a store that detects death by time waits here. Earlier instances keep working, like processes that were wrongly declared dead, so that the kit can save with a superseded owner. */
+  /**
+   * Opens a **new instance on that data**. It shares no memory with earlier instances and finds all their owners dead, as after a kill of their
+   * processes; a store that detects death by time waits here. Earlier instances keep working, like processes that were wrongly declared dead, so
+   * that the kit can save with a superseded owner.
+   */
   readonly reopen: (data: Data) => Promise<CheckpointStorage>
   /** Deletes the place. */
   readonly destroy?: (data: Data) => Promise<void>

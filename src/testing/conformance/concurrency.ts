@@ -27,7 +27,7 @@ export const turns = async (count: number): Promise<void> => {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Runs two functions at nearly the same time. In round 0 the second starts three turns before the first, in round 3 both start at once, and later the first starts before the second. */
+/** Runs two functions at nearly the same time: the second starts three turns before the first in round 0, with it in round 3, later after it. */
 export const overlapping = async <A, B>(
   round: number,
   first: () => Promise<A>,
@@ -40,7 +40,10 @@ export const overlapping = async <A, B>(
   return Promise.all([late(3 - round, first), late(round - 3, second)])
 }
 
-/** Asserts that a run stays whole if its former owner saves `late` during a change of owners: the new owner finds that save if it resolved, and continues from what it found. */
+/**
+ * Asserts that a run stays whole if its former owner saves `late` during a change of owners: the new owner finds that save if it resolved, and
+ * continues from what it found.
+ */
 export const assertSuccessorContinues = async (
   storage: Client,
   claim: ClientClaim,

@@ -42,7 +42,7 @@ export const atEachPlace = async (
   }
 }
 
-/** A store, with one call held at a place below it. `former`: that store; `reopen` opens another one on the same state. `runId`: a different one at each place. */
+/** A store with one call held below it (`former`). `reopen` opens another one on the same state; `runId` differs at each place. */
 export interface Stall extends ReturnType<typeof stallAt>, Pick<CaseContext, 'reopen'> {
   readonly former: Client
   readonly runId: string

@@ -129,7 +129,10 @@ export const describePoint = (point: CrashPoint): string => {
   }
 }
 
-/** Up to four crashes within the first `maxCalls` store calls, `maxEffects` effects and `maxRequests` request calls of each process, and at `units`. Shrinks towards none. */
+/**
+ * Up to four crashes within the first `maxCalls` store calls, `maxEffects` effects and `maxRequests` request calls of each process, and at `units`.
+ * Shrinks towards none.
+ */
 export const crashSchedule = (
   options: {
     readonly units?: ReadonlyArray<string>

@@ -160,7 +160,10 @@ export const INTERVENTIONS = Object.keys(DESCRIPTIONS)
 
 export const describeIntervention = (one: Intervention): string => DESCRIPTIONS[one._tag](one as never)
 
-/** Arbitrary interventions in the first three processes, none of which starts from a step after a map. `leaving`: the units that leave evidence, default all. Shrinks towards none. */
+/**
+ * Arbitrary interventions in the first three processes, none of which starts from a step after a map. `leaving`: the units that leave evidence,
+ * default all. Shrinks towards none.
+ */
 export const interventions = (
   workflow: Workflow,
   {

@@ -119,7 +119,7 @@ const samples = (
         seed
       })
 
-/** Pauses the run before and after each store call, and at the first start of each unit; after a pause at a unit it also crashes at each later point. */
+/** Pauses the run before and after each store call and at the first start of each unit, and there also crashes at each later point. */
 const whilePausing = async ({ report, each, tryBoth }: Test, points: ReadonlyArray<CrashPoint>): Promise<void> => {
   const tryPause = async (by: Pause | PauseAtCall, ...schedule: CrashSchedule): Promise<SimulatedCase> => {
     report.paused += 1
@@ -152,7 +152,7 @@ const tryOnly = async ({ report, tryCase }: Test, only: CrashCase): Promise<void
   )
 }
 
-/** Only a call with an effect can be torn. Only a save can arrive late: a claim returns what is stored, and a late release changes nothing for the next owner. */
+/** Only a call with an effect can be torn, and only a save can arrive late: a late claim or release changes nothing for the next owner. */
 const HOWS_AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
   claim: ['before', 'after', 'torn', 'fails', 'failsAfter'],
   save: ['before', 'after', 'torn', 'slow', 'meanwhile', 'late', 'fails', 'failsAfter'],

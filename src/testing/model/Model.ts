@@ -62,7 +62,9 @@ export const heldBy = (model: Model, runId: string): Owner | undefined => {
   return inForce !== undefined && model.live.has(inForce.instance) ? inForce.instance.owner : undefined
 }
 
-/** Returns whether saves of a claim must be accepted (`owner`), must be refused (`over`), or may be either (`dead`: a dead owner without successor). */
+/**
+ * Returns whether saves of a claim must be accepted (`owner`), must be refused (`over`), or may be either (`dead`: a dead owner without successor).
+ */
 export const standing = (model: Model, granted: Granted): 'owner' | 'over' | 'dead' => {
   if (runOf(model, granted.claim.runId).inForce !== granted) return 'over'
   return model.live.has(granted.instance) ? 'owner' : 'dead'

@@ -41,8 +41,8 @@ const OPTIONS: TableOf<ModelOptions> = {
 
 /**
  * Plays random commands of several clients on a store and on a model of it, and compares the results. A failure is in
- * the report, shrunk to a short sequence. Rejects only for an invalid spec and for invalid options. A store that claims `processes` is tested with several live
- * processes.
+ * the report, shrunk to a short sequence. Rejects only for an invalid spec and for invalid options. A store that claims `processes` is tested with
+ * several live processes.
  *
  * @example
  * import { memoryData, memoryStorage } from 'dogear/memory'

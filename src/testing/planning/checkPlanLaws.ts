@@ -24,10 +24,9 @@ import { samplesOf, thrownBy, withoutSample } from './arbitrary/Samples.js'
  * nothing to schedule · any prefix of a run's changes gives a checkpoint that plans and finishes · recorded overrides
  * bind later resumes · a non-idempotent unit in doubt gets a question, and no other does · a started unit continues
  * where it stopped · plan options and missing evidence make exactly the required units run again · changed evidence
- * raises a question, is kept, or makes its unit run again · a question takes exactly the answers that `answersTo` lists · a record that no longer fits refuses the plan · a workflow
- * wrapped in a sequence has the same decisions · a rewind drops exactly the subtrees that it names, and changes no
- * decision and no key but theirs and those of what follows · recorded sub-steps are skipped, open waits polled, and
- * each is decided about once.
+ * raises a question, is kept, or makes its unit run again · a question takes exactly the answers that `answersTo` lists · a record that no longer
+ * fits refuses the plan · a workflow wrapped in a sequence has the same decisions · a rewind drops exactly the subtrees that it names, and changes
+ * no decision and no key but theirs and those of what follows · recorded sub-steps are skipped, open waits polled, and each is decided about once.
  *
  * @example
  * import { planLaws } from 'dogear/testing'

@@ -28,7 +28,7 @@ export interface Bar {
 /** Why no process worked on a run. */
 export type Why = 'crashed' | 'completed' | 'failed' | 'interrupted' | 'paused' | 'pending' | 'cancelled'
 
-/** A time in which no process worked on the run; `to` is missing if the gap continues. With `why: 'crashed'` it begins at the last record, and the process died at some time within it. */
+/** A time in which no process worked on the run; without `to`, it continues. `why: 'crashed'`: begins at the last record before the death. */
 export interface Gap {
   readonly from: number
   readonly to?: number

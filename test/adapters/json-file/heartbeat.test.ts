@@ -88,7 +88,9 @@ describe('a heartbeat on a file system with errors', () => {
 describe('a suspended owner', LINUX, () => {
   const HEARTBEAT = { updateMillis: 1000, staleMillis: 2000 }
 
-  /** An owner whose process and socket are invisible, as on another host, is suspended after this number of `touches`. proper-lockfile makes the second. */
+  /**
+   * Suspends an owner whose process and socket are invisible, as on another host, after this number of `touches`. proper-lockfile makes the second.
+   */
   const suspended = async (touches: number) => {
     const root = folder()
     const owner = await holding(root, { options: { heartbeat: HEARTBEAT, checkIntervalMillis: 3_600_000 } })

@@ -77,7 +77,7 @@ describe('a server', () => {
     assert.ok(E.isRight(await save))
   })
 
-  test('a claim on a server that stays read-only fails with the SQLSTATE of the server, not committed', async () => {
+  test('a claim on a server that stays read-only fails with the SQLSTATE of the server, and says that nothing was committed', async () => {
     const { storage } = open(where, { retryMillis: 300, config: { options: '-c default_transaction_read_only=on' } })
     const refused = await left(storage.claim('read-only', OTHER), 'WriteFailed')
     assert.deepEqual([refused.code, refused.committed], ['25006', 'no'])

@@ -12,7 +12,8 @@ const die = () => {
 const isPromise = (value) => typeof value?.then === 'function'
 
 /**
- * `kill: {at, of, when, delay}`; `at` counts the calls named `of`, or all calls without it; `when`: `before`, `torn` (half of the bytes are written, or all files but one deleted), `during` (after `delay` ms), `after`.
+ * `kill: {at, of, when, delay}`; `at` counts the calls named `of`, or all calls without it; `when`: `before`, `torn` (half of the bytes are written,
+ * or all files but one deleted), `during` (after `delay` ms), `after`.
  * `calls` counts. `log`: where the fatal call is noted, for people.
  */
 export const killingFileSystem = ({ kill, log }) => {

@@ -7,7 +7,7 @@ import type * as P from '../../../src/executor/program/Program.js'
 import { plainObject, taggedObject } from '../../../src/testing/arbitraryObjects.js'
 import type { Intervention } from '../../../src/testing/crash/Intervention.js'
 
-/** A wait: for a time, in halves of a second, or for an answer. `timesOut`: how often it gets no answer in time; without it there is no time limit. */
+/** A wait: for a time, in half seconds, or for an answer. `timesOut`: how often it gets none in time; absent: no time limit. */
 export type WaitSpec =
   { readonly _tag: 'Sleep'; readonly halves: number } | { readonly _tag: 'Ask'; readonly timesOut?: number }
 

@@ -37,7 +37,10 @@ export interface SubStepSpec {
   readonly waits?: CodeWait
 }
 
-/** A task. `subSteps`: its sub-steps, if it is idempotent and has no job. `trouble`: the failures of its first calls. `job`: it submits a job. `wait`: it only waits. */
+/**
+ * A task. `subSteps`: its sub-steps, if it is idempotent and has no job. `trouble`: the failures of its first calls. `job`: it submits a job.
+ * `wait`: it only waits.
+ */
 export interface UnitSpec {
   readonly idempotent: boolean
   readonly trouble: ReadonlyArray<Trouble>

@@ -14,7 +14,7 @@ export interface FileNode {
   modifiedMillis: number
 }
 
-/** A folder. `names`: its entries; `durable`: its entries after a power cut, unless a change that is not durable applies. `beats`: it has a heartbeat. */
+/** A folder. `names`: its entries; `durable`: those after a power cut, unless a change that is not durable applies. `beats`: it has a heartbeat. */
 export interface FolderNode {
   readonly kind: 'folder'
   readonly ino: number

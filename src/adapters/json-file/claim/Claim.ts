@@ -290,7 +290,7 @@ const grant = async (
   return E.right({ holding: call.holding, content })
 }
 
-/** Returns false if the run has changed since a removal read it: an owner that seemed dead has saved, or another run with as many journals has started under the id. */
+/** Returns false if the run has changed since a removal read it: its owner has saved, or another run with as many journals has its id. */
 const isUnchangedForRemoval = async (
   { context, layout, removal }: ClaimCall,
   number: number,
@@ -348,7 +348,7 @@ const readBelow = async (
   })(stored)
 }
 
-/** Records what was found, synced before a base follows. The found content is made durable first, because its owner may have died between a write and its sync. */
+/** Records what was found, and syncs it before a base follows: its owner may have died between a write and its sync. */
 const recordFound = async (
   { fs }: Context,
   layout: Layout.Layout,

@@ -9,7 +9,7 @@ import * as Layout from '../files/Layout.js'
 /** The folders that could not be deleted, with the reason. */
 export type Undeleted = E.Either<StorageError, ReadonlyMap<string, StorageError>>
 
-/** Makes renames of run folders durable and deletes these folders, and those that interrupted removals left. Calls during a deletion share the next one. */
+/** Makes renames of run folders durable, then deletes these and those of interrupted removals. Calls during a deletion share the next one. */
 export const deletions = (fs: FileSystem, root: string): (() => Promise<Undeleted>) => {
   let last: Promise<unknown> = Promise.resolve()
   let next: Promise<Undeleted> | undefined

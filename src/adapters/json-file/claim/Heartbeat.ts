@@ -1,4 +1,4 @@
-/** The liveness signal for processes that see neither the owner's process nor its socket: a folder touched every few seconds (`docs/file-format.md` §5.3 and §11). */
+/** The liveness signal for processes that see neither the owner's process nor its socket: a folder that the owner touches every few seconds. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { Verdict, Context, Observation } from '../Context.js'
@@ -46,7 +46,7 @@ export const start = async (
   return E.map((): Heartbeat => ({ stop }))(await begin())
 }
 
-/** Returns `dead` if this thread observed the same beat twice, at least the stale time apart by its monotonic clock. The owner's clock never counts. */
+/** Returns `dead` if this thread saw the same beat twice, at least the stale time apart by its monotonic clock, never by the owner's. */
 export const check = async (context: Context, layout: Layout, token: string): Promise<Verdict> => {
   const path = heartbeat(layout, token)
   const beat = beatOf(context, path)

@@ -108,7 +108,7 @@ export const make = (
   return self
 }
 
-/** Checks the ownership and ends a lost holding; returns whether the holding continues. A check that cannot read proves nothing, so the next save repeats it. */
+/** Checks the ownership and ends a lost holding; returns whether it continues. If it cannot read, the next save repeats the check. */
 export const checkOwner = (self: Holding): boolean => {
   if (self.ended !== undefined) return false
   if (self.compacting) return true

@@ -1,4 +1,7 @@
-/** Decides whether a journal's owner lives (`docs/file-format.md` §5). `dead` only permits a claim; the number of the journal decides who writes. A wrong `dead` may run a step twice, so an uncertain source returns `undefined`. */
+/**
+ * Decides whether a journal's owner lives (`docs/file-format.md` §5). `dead` only permits a claim; the number of the journal decides who writes. A
+ * wrong `dead` may run a step twice, so an uncertain source returns `undefined`.
+ */
 import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { Verdict, Context } from '../Context.js'
 import * as Heartbeat from './Heartbeat.js'

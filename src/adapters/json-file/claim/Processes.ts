@@ -116,7 +116,7 @@ const hasEnded = (pid: number): boolean => {
   }
 }
 
-/** The start time in the `stat` line of a thread, or undefined for a zombie. Fields are counted from the last parenthesis, because the name may contain any character. */
+/** The start time in a thread's `stat` line; undefined for a zombie. Counts from the last parenthesis: the name may contain any character. */
 const startOf = (stat: string): string | undefined => {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return fields[0] === 'Z' || fields[0] === 'X' || fields[0] === 'x' ? undefined : fields[19]

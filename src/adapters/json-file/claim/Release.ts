@@ -70,7 +70,7 @@ const isPoisoned = ({ ended }: Holding): boolean => ended !== undefined && ended
 const endByNumber = ({ context, layout, journal, record }: Holding): Promise<Result> =>
   publishEnd(context, layout, journal, record)
 
-/** Removes a run and the leftovers of interrupted removals. Succeeds if the run does not exist, unless the rename that removed it may not be durable. */
+/** Removes a run, and what interrupted removals left. Succeeds without a run, unless the rename that removed it may not be durable. */
 export const remove = async (context: Context, layout: Layout, options: RemoveOptions = {}): Promise<Result> => {
   const exists = Read.isThere(context, layout)
   if (E.isLeft(exists)) return exists

@@ -1,4 +1,4 @@
-/** The liveness signal kept by the kernel: one Unix socket per claim, which refuses connections once its owner has ended (`docs/file-format.md` §5.2). */
+/** The liveness signal of the kernel: a Unix socket per claim, which refuses connections once its owner has ended (`docs/file-format.md` §5.2). */
 import { chmodSync, lstatSync, renameSync, unlinkSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { basename } from 'node:path'

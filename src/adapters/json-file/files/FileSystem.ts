@@ -1,4 +1,4 @@
-/** The file calls of the JSON file store: those of `node:fs`, private to this user and following no symbolic link. They reject or throw with the system's error (`code`). */
+/** The file calls of the JSON file store. They keep files private to this user, follow no symbolic link, and fail with the system's `code`. */
 
 /** `dev` and `ino` identify a file or folder. `foreign`: the owner's uid, if it is neither this user nor root nor, under sudo, the invoking user. */
 export interface FileStats {
@@ -48,7 +48,9 @@ export interface FileSystem {
   readonly exposureSync: (path: string) => Exposure | undefined
   /** Opens a file or folder for reading, or a file for writing; `create` makes a new file (mode 0600, `EEXIST` if it exists). */
   readonly open: (path: string, how: 'read' | 'write' | 'create') => Promise<number>
-  /** The current path of an open file, followed by ` (deleted)` if it has none; `undefined` or `ENOENT` without `/proc`. Unlike a stat, it does not slow the next write. */
+  /**
+   * The current path of an open file, with ` (deleted)` if it has none; `undefined` or `ENOENT` without `/proc`. Unlike a stat, it slows no write.
+   */
   readonly placeSync: (fd: number) => string | undefined
   /** A path to an open folder that survives a rename; `undefined` without `/proc`. */
   readonly folderSync: (fd: number) => string | undefined
@@ -77,6 +79,9 @@ export interface FileSystem {
   readonly removeTree: (path: string) => Promise<void>
   /** Replaces a file's content atomically (write-file-atomic), mode 0600. */
   readonly replace: (path: string, text: string) => Promise<void>
-  /** Creates a folder (mode 0700) and touches it (`HeartbeatTimer.ts`) until the returned function is called, which deletes it. Ends with one `onDisturbed` if another process touches or deletes the folder. */
+  /**
+   * Creates a folder (mode 0700) and touches it (`HeartbeatTimer.ts`) until the returned function is called, which deletes it. Ends with one
+   * `onDisturbed` if another process touches or deletes the folder.
+   */
   readonly heartbeat: (path: string, timing: HeartbeatTiming, onDisturbed: () => void) => Promise<() => Promise<void>>
 }

@@ -9,7 +9,7 @@ import { lockFunction } from './lazyPackages.js'
 /** As proper-lockfile does. */
 const RETRY_MILLIS = 1_000
 
-/** Creates the folder and keeps touching it, without proper-lockfile if that cannot be loaded or fails. The returned function ends this and deletes the folder. */
+/** Creates the folder and touches it, without proper-lockfile if that fails. The returned function stops this and deletes the folder. */
 export const keep = async (
   path: string,
   { updateMillis, staleMillis }: HeartbeatTiming,
@@ -90,7 +90,10 @@ export const keep = async (
   }
 }
 
-/** Simulates the calls by which proper-lockfile creates a lock, because the folder already exists; later calls are real. A new object each time, because proper-lockfile caches the precision of timestamps per object. */
+/**
+ * Simulates the calls by which proper-lockfile creates a lock, because the folder already exists; later calls are real. A new object each time,
+ * because proper-lockfile caches the precision of timestamps per object.
+ */
 const fileSystemFor = (existing: Stats) => {
   let isCreated = false
   return {

@@ -108,7 +108,7 @@ export const unfinishedPointer = (root: string, token: string): string => `${poi
 
 export const artifacts = (self: Layout): string => join(self.run, 'artifacts')
 
-/** The name is the escaped id, so that different ids differ even where names fold case or compose letters. A leading `_` marks Dogear's own artifacts. */
+/** The name is the escaped id: it stays unique where names fold case or compose letters. A leading `_` marks Dogear's own artifacts. */
 export const artifact = (self: Layout, id: string): string =>
   join(artifacts(self), `${isReserved(id) ? '_' : ''}${RunId.fromHostId(id)}`)
 

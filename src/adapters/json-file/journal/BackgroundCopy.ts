@@ -89,7 +89,7 @@ const copy = async (holding: Holding, { revision, number }: Saved): Promise<void
   if (await replace(holding, text, bytes)) holding.copied = revision.revision
 }
 
-/** Writes to another path, verifies, checks ownership, then renames, because write-file-atomic may publish half a file. Returns whether it renamed. */
+/** Writes elsewhere, verifies, checks ownership, then renames: write-file-atomic may publish half a file. Returns whether it renamed. */
 const replace = async (
   { context: { fs, settings }, layout, journal, record }: Holding,
   text: string,

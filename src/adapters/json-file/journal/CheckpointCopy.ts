@@ -103,6 +103,6 @@ const copyOfIn = (value: Json | undefined): CopyOf | undefined => {
     : undefined
 }
 
-/** True if a copy is newer than a journal's revision. A lower revision is always older, whatever the number, because copies hold only acknowledged saves. */
+/** True if a copy is newer than a journal's revision. A lower revision is always older, because copies hold only acknowledged saves. */
 export const isAhead = (self: CopyOf, epoch: number, revision: number): boolean =>
   self.epoch >= epoch && self.revision > revision

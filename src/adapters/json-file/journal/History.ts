@@ -55,7 +55,7 @@ export const loadRevision = async (
 
 const endOf = ({ base, changes }: Segment): number => base.revision + changes.length
 
-/** A base contains the result of its own change. So that its revision shows that change, takes the segment below and adds the change, if no revision is missing between them. */
+/** A base already contains its change. To show that change, takes the segment below and adds the change, if no revision is missing between. */
 const withOwnChange = (segment: Segment, before: Segment | undefined, revision: number): Segment =>
   before !== undefined && revision === segment.base.revision && endOf(before) === revision
     ? { base: before.base, changes: [...before.changes, ...segment.changes.slice(0, 1)] }

@@ -21,7 +21,10 @@ export interface SocketRecord {
   readonly bootId: string
 }
 
-/** Line 1: the owner. `epoch` is the file's number; `lineage` is shared by all journals of a run, `token` by those of one claim. `removal`: the claim only serves to remove the run. */
+/**
+ * Line 1: the owner. `epoch` is the file's number; `lineage` is shared by all journals of a run, `token` by those of one claim. `removal`: the
+ * claim only serves to remove the run.
+ */
 export interface ClaimRecord {
   readonly runId: string
   readonly epoch: number
@@ -129,7 +132,7 @@ export const sumIn = (bytes: Buffer): string => bytes.toString('latin1', Line.SU
 /** A disk writes a sector completely or not at all. */
 const SECTOR_BYTES = 512
 
-/** True if sectors of a line never reached the disk: each run of NUL bytes begins at the line's start or at a sector boundary, and ends at one. Any other NUL is damage. */
+/** True if sectors of a line never reached the disk: runs of NUL bytes that begin at its start or a sector's and end at a sector's end. */
 const hasHole = (text: Buffer, offset: number): boolean => {
   let from = text.indexOf(0)
   if (from === -1) return false

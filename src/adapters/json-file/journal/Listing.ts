@@ -1,4 +1,4 @@
-/** Lists runs by the summaries at the ends of their journals (`docs/file-format.md` §6.1). A run whose summary it cannot read is listed without one, and the caller loads it. */
+/** Lists runs by the summaries at the ends of their journals (`docs/file-format.md` §6.1). The caller loads a run without a readable summary. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { join, resolve } from 'node:path'

@@ -12,7 +12,7 @@ import { descent } from './Read.js'
 import { readJournal } from './ReadOne.js'
 import type { Holding } from '../claim/Holding.js'
 
-/** Deletes journals below the newest `keep` with a verified base, oldest first; runs after the base of `journal` is synced and checked. A damaged one stays under another name. */
+/** Once the base of `journal` is synced and checked, deletes journals below the newest `keep` with a good base; damaged ones get another name. */
 export const prune = async (holding: Holding, journal: Published): Promise<void> => {
   const { fs } = holding.context
   const { layout } = holding
@@ -49,7 +49,7 @@ const pruneIn = async (
   }
 }
 
-/** Links a damaged journal to another name. The caller deletes the old name: an owner that wakes, and finds its file there and no next number, would keep saving. */
+/** Links a damaged journal to another name; the caller deletes the old one, under which an owner that wakes would keep saving. */
 const keepDamaged = async ({ fs }: Context, layout: Layout.Layout, number: number, token: string): Promise<boolean> => {
   try {
     await fs.link(Layout.journal(layout, number), Layout.prunedDamaged(layout, number, token))
@@ -69,7 +69,7 @@ const unlink = ({ fs }: Context, path: string): boolean => {
   }
 }
 
-/** The numbers below the kept ones, highest first. The journal of this claim counts as kept; one whose base was refused to a fenced owner does not, because a load ignores it. */
+/** The numbers below the kept ones, highest first. This claim's journal counts as kept, one with the refused base of a fenced owner does not. */
 const belowKept = async (
   context: Context,
   layout: Layout.Layout,

@@ -1,4 +1,4 @@
-/** Publishes a journal under a number that only one process can get, and checks that a number is still the highest (`docs/file-format.md` §3 and §4.2). */
+/** Publishes a journal under a number that one process can get, and checks if a number is still the highest (`docs/file-format.md` §3, §4.2). */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Summary } from '../../../domain/checkpoint/Summary.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
@@ -17,7 +17,7 @@ export interface Unpublished {
   readonly fd: number
 }
 
-/** A journal of this process. `place`: the open file's path, if `/proc` shows it; `position`: where the next line starts; `allocated`: the file's length. */
+/** A journal of this process. `place`: its path, if `/proc` shows it; `position`: where the next line starts; `allocated`: the file's length. */
 export interface Published {
   readonly number: number
   readonly path: string
@@ -30,7 +30,7 @@ export interface Published {
   allocated: number
 }
 
-/** `Taken`: another process has the number. `Removed`: the run was removed with its folder. `Stale`: a higher number exists, or the file was deleted. */
+/** `Taken`: another process has the number. `Removed`: the run was removed. `Stale`: a higher number exists, or the file was deleted. */
 export type Publication =
   | { readonly _tag: 'Published'; readonly journal: Published }
   | { readonly _tag: 'Taken' }
@@ -70,7 +70,7 @@ export interface ReleasedFacts extends Pick<ClaimRecord, 'runId' | 'epoch'> {
 
 export const foundLine = (found: FoundRecord): Buffer => Line.encode(JSON.stringify({ kind: 'found', ...found }))
 
-/** Publishes a journal under the number in its claim. If that fails, a released line keeps the journal, which may have got the number, from holding the run. */
+/** Publishes a journal under the number in its claim. If that fails, adds a released line: the journal may have got the number. */
 export const publish = async (
   context: Context,
   layout: Layout.Layout,
@@ -89,7 +89,10 @@ export const publish = async (
   return published
 }
 
-/** Creates the file for the next number, then checks the ownership, because after a removal the file may be in the folder of a new run with the same id. Returns the ownership if this process is not the owner. */
+/**
+ * Creates the file for the next number, then checks the ownership, because after a removal the file may be in the folder of a new run with the same
+ * id. Returns the ownership if this process is not the owner.
+ */
 export const prepareNext = async (
   context: Context,
   layout: Layout.Layout,

@@ -45,7 +45,10 @@ export const list = async (
   return there.right ? E.map(Layout.numbers)(await namesIn(context.fs, layout.history)) : E.right(undefined)
 }
 
-/** Lists a run's journals and reads them; lists again if `readThem` returns `undefined` for a missing file, because listings are not atomic. Returns `undefined` if there is no such run. */
+/**
+ * Lists a run's journals and reads them; lists again if `readThem` returns `undefined` for a missing file, because listings are not atomic. Returns
+ * `undefined` if there is no such run.
+ */
 export const readListed = async <A>(
   context: Context,
   layout: Layout.Layout,
@@ -84,7 +87,10 @@ export interface Level extends Numbered {
   readonly whole: Journal.Journal
 }
 
-/** Reads journals, highest number first. A claim names the journal that it found: those between the two do not count and are skipped. `found`: what a claim above the numbers found. `undefined`: the file is missing. */
+/**
+ * Reads journals, highest number first. A claim names the journal that it found: those between the two do not count and are skipped. `found`: what
+ * a claim above the numbers found. `undefined`: the file is missing.
+ */
 export async function* descent(
   context: Context,
   layout: Layout.Layout,
@@ -245,7 +251,7 @@ export interface Reading {
   readonly content: E.Either<StorageError, Content | undefined>
 }
 
-/** Reads a run; `undefined`: no such run. Reports lost journals only if two reads find the loss, because the run may be removed and its id reused during a read. */
+/** Reads a run; `undefined`: no such run. Reports lost journals only if two reads find the loss, because the run may be removed meanwhile. */
 export const read = async (
   context: Context,
   layout: Layout.Layout

@@ -1,4 +1,4 @@
-/** Saves revisions: one line, one checksum, one sync, then the check (`docs/file-format.md` §4). Uses callbacks, because each `await` takes half as long as a sync. */
+/** Saves revisions: one line, one checksum, one sync, then the check (`docs/file-format.md` §4). An `await` would take half as long as a sync. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../../domain/change/Change.js'
@@ -188,7 +188,7 @@ const append = (holding: Holding, line: Buffer, done: Done, onDurable: () => voi
   )
 }
 
-/** Preallocates, so that most syncs leave length and blocks unchanged. Preallocates nothing if the disk is full; any other error is a failed write. */
+/** Preallocates, so that most syncs leave length and blocks unchanged; not on a full disk. Any other error is a failed write. */
 const extend = ({ context: { fs }, journal }: Holding, end: number): E.Either<unknown, void> => {
   if (end <= journal.allocated) return DONE
   const { least, most } = EXTENSION_BYTES
@@ -271,7 +271,7 @@ const postpone = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, 
 const saveLine = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Buffer> =>
   lineOf(holding, { kind: 'save', revision: revisions[0].revision }, changesOf(revisions))
 
-/** A base has the checkpoint of the first revision, so that each revision can be loaded, and of a `Started` only `_tag` and `at`, because the checkpoint has the rest. */
+/** A base has the checkpoint of the first revision, so that each revision can be loaded; of a `Started` only what the checkpoint lacks. */
 const baseLine = (
   holding: Holding,
   revisions: ReadonlyNonEmptyArray<Revision>,

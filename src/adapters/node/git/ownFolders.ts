@@ -7,7 +7,10 @@ import type { Insecure } from '../../../ports/CheckpointStorage.js'
 import type { WorkspaceFailed } from '../../../ports/Workspaces.js'
 import { failed } from './worktree.js'
 
-/** Checks a folder and those above it, up to the parent folder of all workspaces. Also accepts the state folder's owner, because a file system may map root to another user. */
+/**
+ * Checks a folder and those above it, up to the parent folder of all workspaces. Also accepts the state folder's owner, because a file system may
+ * map root to another user.
+ */
 export const ownFolders = async (
   state: string,
   parent: string,

@@ -113,7 +113,7 @@ interface Scan {
   readonly signal: AbortSignal | undefined
 }
 
-/** Describes a path. A link inside a folder counts as its target string. Pipes, sockets and devices have no content, because reading them consumes data or never ends. */
+/** Describes a path: a link in a folder by its target; pipes, sockets and devices without content, because reading it may never end. */
 const contentOf = async (scan: Scan, path: Buffer, stats: Stats): Promise<Content> => {
   if (stats.isDirectory()) return await contentOfFolder(scan, path)
   if (stats.isFile()) return await contentOfFile(scan, path)

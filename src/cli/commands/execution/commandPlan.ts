@@ -27,7 +27,10 @@ export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): Working
 export const treeFor = (context: Context, { checkpoint }: Pick<FoundState, 'checkpoint'>): WorkingTree =>
   treeAt(context, checkpoint.workspace?.path ?? context.folder)
 
-/** A plan, and what it was made from. `flags`: as typed, without secrets; `tree`: the same for all plans of a command, so that each file is hashed once. */
+/**
+ * A plan, and what it was made from. `flags`: as typed, without secrets; `tree`: the same for all plans of a command, so that each file is hashed
+ * once.
+ */
 export interface CommandPlan extends PlanResult {
   readonly program: AnyProgram
   readonly flags: Flags

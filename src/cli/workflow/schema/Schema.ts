@@ -150,7 +150,10 @@ export const field = <A>(schema: Schema<A>, about: string, missing?: string): Fi
   ...defined({ missing })
 })
 
-/** `of`: the owner of the keys in messages; `except`: keys that are not allowed here; `instead`: the key to use in place of an unknown one; `foreign`: what to do in place of setting an unknown key. */
+/**
+ * `of`: the owner of the keys in messages; `except`: keys that are not allowed here; `instead`: the key to use in place of an unknown one;
+ * `foreign`: what to do in place of setting an unknown key.
+ */
 export const object = <F extends Fields>(
   of: string,
   fields: F,

@@ -249,7 +249,7 @@ const freshCommits: Rule<Task> = {
 
 export const taskRules: ReadonlyArray<Rule<Task>> = [oneWork, jobOutput, jobCommits, freshCommits, checked]
 
-/** `isNamed`: the default summary is the name, not the command. In the body of a map, which has the name of the map, an item shows its key instead. */
+/** `isNamed`: the default summary is the name, not the command. The body of a map has the map's name, so an item shows its key. */
 export const taskOf = (read: Task, { warn, unit: { at, name } }: Reading, isNamed: boolean): TaskEntry => {
   const { shell, run, reuse, job, retry, timeout, workspace } = read
   const action: Action = job?.value ?? reuse?.value ?? run?.value ?? shell?.value ?? NOTHING

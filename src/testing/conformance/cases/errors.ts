@@ -242,7 +242,10 @@ const assertNextClaimSettles = async (
   assertSame(afterwards, settled, 'the newest revision in a new instance, compared with what a claim found before')
 }
 
-/** Asserts that an instance whose save failed sees no revision that a new one lacks. `saves`: it then saves the next revision, which is accepted only if the failed one is stored. */
+/**
+ * Asserts that an instance whose save failed sees no revision that a new one lacks. `saves`: it then saves the next revision, which is accepted
+ * only if the failed one is stored.
+ */
 const assertSeesStored = async (
   { faulty, reopen }: CaseContext,
   runId: string,

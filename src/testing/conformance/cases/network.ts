@@ -181,7 +181,10 @@ export const networkCases = [
   )
 ]
 
-/** Asserts that the next claim finds the acknowledged payloads, and continues. `known`: the payloads that must be stored; absent if the save may or may not be. */
+/**
+ * Asserts that the next claim finds the acknowledged payloads, and continues. `known`: the payloads that must be stored; absent if the save may or
+ * may not be.
+ */
 const assertNextClaimContinues = async (
   reopen: () => Promise<Client>,
   runId: string,

@@ -35,7 +35,10 @@ const isRequest = (change: Change, isLate: boolean): boolean =>
 const isUnplanned = ({ saves }: Execution, outcome: RunOutcome): boolean =>
   saves === 0 && outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
 
-/** `epoch`: of its first claim; under later ones it records late requests. `items`, `given`: the items of maps and the records at the time of the claim. */
+/**
+ * `epoch`: of its first claim; under later ones it records late requests. `items`, `given`: the items of maps and the records at the time of the
+ * claim.
+ */
 const newExecution = (call: Call) => ({
   ...call,
   epoch: undefined as number | undefined,
@@ -254,7 +257,6 @@ const checkFirstSave = (report: Report, execution: Execution, changes: ReadonlyA
     const isDone = answers.get(unit)?._tag === 'Done'
     if (isDone && !now.records.has(unit))
       report('OverrideKept', `${unit} is not recorded as done although an answer says so`, unit)
-    // Not rewound: a unit declared done that was assumed done, has a job or keeps its evidence; kept evidence; the parts of an answered map.
     const isSettled = given.assumed.has(unit) || given.jobs.has(unit) || kept.has(unit)
     const said = [...ancestors(unit)].flatMap((one) => answers.get(one)?._tag ?? [])
     const isPart = said.includes('Done') || said.includes('Keep')

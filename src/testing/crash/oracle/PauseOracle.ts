@@ -20,7 +20,10 @@ import type { Report, Recorded } from './ChangeLog.js'
 
 type Answer = E.Either<RunError, PauseResult | CancelResult>
 
-/** One execution. `inDoubt`: it may not know whom a request addresses. `agreed`, `looking`: when it agreed to pause, or read its requests. `saving`: composites whose parts start in a save that was in flight then. */
+/**
+ * One execution. `inDoubt`: it may not know whom a request addresses. `agreed`, `looking`: when it agreed to pause, or read its requests. `saving`:
+ * composites whose parts start in a save that was in flight then.
+ */
 const newExecution = (life: number) => ({
   life,
   started: new Set<Unit>(),

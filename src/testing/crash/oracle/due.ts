@@ -13,7 +13,10 @@ import { isOwnChange, positionIn } from '../../planning/arbitrary/tree.js'
 import type { Override } from '../Intervention.js'
 import type { IsDue } from './ChangeLog.js'
 
-/** What a process must redo first. `isGiven`: assumed done. `refused`: an assumed unit lacks evidence. `open`, `kept`: edited units without an answer, or with `keep`. */
+/**
+ * What a process must redo first. `isGiven`: assumed done. `refused`: an assumed unit lacks evidence. `open`, `kept`: edited units without an
+ * answer, or with `keep`.
+ */
 export interface Due {
   readonly isDue: IsDue
   readonly isGiven: (unit: Unit) => boolean

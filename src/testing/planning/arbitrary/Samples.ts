@@ -27,7 +27,7 @@ export const defaultSamples: Samples = (task) => {
   return accepted.length > 0 ? accepted : built(task)
 }
 
-/** Accepted ones of thirty fixed samples for a unit with an arbitrary, else common values; a task that accepts none of these gets samples of any unit. */
+/** Returns the accepted ones of thirty fixed samples of the unit's arbitrary, or of common values; if there are none, samples of any unit. */
 export const samplesOf = (outputs: Outputs = {}): Samples => {
   const given = new Map(Object.entries(outputs).map(([unit, of]) => [unit, fc.sample(of, { numRuns: 30, seed: 1 })]))
   const all = [...given.values()].flat()

@@ -201,7 +201,7 @@ const renamed = (step: Step, name: string): Step =>
     ? withNeedsOf(step, taskWith({ ...step, name }, {}))
     : composed({ ...step, name }, step._tag, partsOf(step))
 
-/** A task becomes a composite of itself, or changes between code and a wait; a map becomes a wave; a wave or sequence becomes the other, or its first task. */
+/** A task becomes a composite of itself, or swaps code and wait; a map becomes a wave; a wave or sequence the other, or its first task. */
 const otherKind = (step: Step, salt: number): Step => {
   switch (step._tag) {
     case 'Task': {

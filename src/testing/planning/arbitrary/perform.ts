@@ -17,7 +17,10 @@ export type End = 'completed' | 'failed' | 'pending' | 'interrupted' | 'crashed'
 /** Work on a step. It yields after each change, so that parallel groups interleave. */
 export type Work = Generator<undefined, End>
 
-/** `decisions`: has none for the items of a map that this session expands; they run. `isLucky`: nothing fails, so that large composites complete often. */
+/**
+ * `decisions`: has none for the items of a map that this session expands; they run. `isLucky`: nothing fails, so that large composites complete
+ * often.
+ */
 export interface Session {
   readonly recorder: RunRecorder
   readonly choices: Choices

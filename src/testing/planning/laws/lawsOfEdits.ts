@@ -299,7 +299,10 @@ const isAdded = ({ checkpoint: { workflow, items }, workflow: edited }: Moment, 
   return true
 }
 
-/** A question about a sub-step counts as one about its unit, because the unit's own question comes later; so does one about a map around the unit, while the items of the map are not computed. */
+/**
+ * A question about a sub-step counts as one about its unit, because the unit's own question comes later; so does one about a map around the unit,
+ * while the items of the map are not computed.
+ */
 const asksAbout = ({ workflow, checkpoint: { items } }: Moment, plan: ResumePlan, name: Unit): boolean =>
   openQuestions(plan).some(
     ({ unit }) =>

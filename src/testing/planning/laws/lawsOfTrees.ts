@@ -93,7 +93,7 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
   )
 ]
 
-/** The wrapped workflow, unless wrapping changes the result: the state records interruptions of top-level steps only, and a strict plan compares these only. */
+/** The wrapped workflow, unless wrapping changes the result: interruptions are recorded, and strict plans compare, at the top level only. */
 export const wrappedIfComparable = (moment: Moment, options: PlanOptions): ReturnType<typeof wrapped> | undefined => {
   const { state } = moment.checkpoint
   const isBetweenAttempts = state._tag === 'Interrupted' && state.inProgress && State.inFlight(state).size === 0

@@ -1,4 +1,4 @@
-// Prints the loaded modules and the listeners before and after a claim, after its first heartbeat if the second argument is `long`, and after its end.
+// Prints the loaded modules and the listeners before and after a claim, after its end and, with `long`, after its first heartbeat.
 import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 
