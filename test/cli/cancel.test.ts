@@ -168,6 +168,8 @@ test('the command that plan prints records a requested cancel of a damaged run w
   const running = place.start(['run', 'w.yml', '--id', 'r'])
   await running.said('ready')
   await place.dogear(['cancel', 'r'])
+  // The state is recovered from this copy, which is written in the background.
+  await expect.poll(() => place.exists('.dogear/runs/r/checkpoint.json'), { timeout: 20_000 }).toBe(true)
   running.child.kill('SIGKILL')
   await running.ended
   place.write('go', '')
