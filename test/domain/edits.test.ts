@@ -391,7 +391,7 @@ test.each([
     assert.ok(E.isLeft(plan))
     const [said = ''] = plan.left.problems.map(describeProblem)
     expect(said.replace(/v1:\w+/, 'F')).toBe(
-      `"a" was ${edit} while its job is pending; restore it to keep waiting for that job, or accept the edit with "ignore" to abandon the job`
+      `"a" was ${edit} while its job is pending; restore it to keep waiting for that job, or accept the edit (changes: ignore) to abandon the job`
     )
   }
 )
@@ -406,7 +406,7 @@ test('the refusal of an edited step whose job is pending says that "ignore" need
   assert.ok(E.isLeft(plan))
   const [said = ''] = plan.left.problems.map(describeProblem)
   expect(said.replace(/v1:\w+/g, 'F')).toBe(
-    '"a" was changed while its job is pending: fingerprint F, now F; restore it to keep waiting for that job, or run from that step to abandon it; accept the edit with "ignore" only if the step still polls that job'
+    '"a" was changed while its job is pending: fingerprint F, now F; restore it to keep waiting for that job, or run from that step to abandon it; accept the edit (changes: ignore) only if the step still polls that job'
   )
 })
 

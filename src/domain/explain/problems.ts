@@ -127,11 +127,11 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
   if (problem.pending === true) {
     const what = `"${name}" was ${problem.edit} while its job is pending`
     if (problem.present === undefined)
-      return `${what}; restore it to keep waiting for that job, or accept the edit with "ignore" to abandon the job`
-    return `${what}: fingerprint ${problem.recorded}, now ${problem.present}; restore it to keep waiting for that job, or run from that step to abandon it; accept the edit with "ignore" only if the step still polls that job`
+      return `${what}; restore it to keep waiting for that job, or accept the edit (changes: ignore) to abandon the job`
+    return `${what}: fingerprint ${problem.recorded}, now ${problem.present}; restore it to keep waiting for that job, or run from that step to abandon it; accept the edit (changes: ignore) only if the step still polls that job`
   }
   if (problem.inDoubt === true && problem.present !== undefined) {
-    return `"${name}" now names another step; the recorded one is not idempotent and may have taken effect (fingerprint ${problem.recorded}, now ${problem.present}). Restore it under this name and confirm it, or accept the edit with "ignore"`
+    return `"${name}" now names another step; the recorded one is not idempotent and may have taken effect (fingerprint ${problem.recorded}, now ${problem.present}). Restore it under this name and confirm it, or accept the edit (changes: ignore)`
   }
   if (problem.inDoubt === true) {
     return `"${name}" was removed, but is not idempotent and may have taken effect. Restore it and confirm it`

@@ -2,8 +2,7 @@
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
-import type { Demand } from './demands.js'
-import { isRerun } from './demands.js'
+import { isForcedBy, isRerun } from './demands.js'
 import { defined } from '../data/defined.js'
 import { indexOfStep } from '../data/indexed.js'
 import { neededBy } from '../workflow/needs.js'
@@ -107,8 +106,6 @@ const isRedone = (comparison: Comparison, unit: Unit): boolean => {
 /** Returns whether an option asks to run the unit that has this path now. Missing evidence is no consent to repeat an effect. */
 const isForced = (comparison: Comparison, unit: Unit): boolean =>
   definitionOf(comparison, unit) !== undefined && isForcedBy(comparison.context.demands.of(unit))
-
-const isForcedBy = (demand: Demand): boolean => typeof demand === 'object' && demand._tag === 'Forced'
 
 /**
  * Returns whether a resume could repeat an effect and raise no question: an edit made a unit that is not idempotent another kind, or removed it and

@@ -25,6 +25,9 @@ export type Demand = 'none' | 'assumed' | RunReason
 export const isRerun = (demand: Demand): demand is RunReason =>
   typeof demand === 'object' && (demand._tag === 'Forced' || demand._tag === 'EarlierStepRunsAgain')
 
+/** Detects that an option forces the unit to run. */
+export const isForcedBy = (demand: Demand): boolean => typeof demand === 'object' && demand._tag === 'Forced'
+
 /**
  * The units that options and evidence name.
  *

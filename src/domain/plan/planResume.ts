@@ -9,6 +9,7 @@ import * as Units from '../checkpoint/Units.js'
 import type { PendingJob } from '../checkpoint/Pending.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import { decideAll } from './decide.js'
+import { isForcedBy } from './demands.js'
 import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
 import { describe } from '../data/Malformed.js'
@@ -178,8 +179,7 @@ const wrongInput = (
   if (!exists(fromStep)) return []
   const continues = (unit: Unit): boolean => {
     const demand = demands.of(unit)
-    const isForced = typeof demand === 'object' && demand._tag === 'Forced'
-    return exists(unit) && demand !== 'assumed' && !isForced && !isWithin(fromStep, unit)
+    return exists(unit) && demand !== 'assumed' && !isForcedBy(demand) && !isWithin(fromStep, unit)
   }
   const started = new Set([...State.inFlight(state), ...State.failures(state), ...pending].map(({ unit }) => unit))
   return [...started].filter(continues).map((unit) => ({ _tag: 'InputInUse', unit }))
