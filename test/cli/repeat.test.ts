@@ -517,7 +517,9 @@ describe('`resume --from-step` at a completed step of another kind', () => {
   test.each([
     ['the body of a map', 'wave: m, forEach: [x], each: { shell: "true" }', `wave: m, forEach: [x], each: { ${pay} }`],
     ['a task that was a wave', 'wave: m, groups: { g: { shell: "true" } }', `name: m, ${pay}`],
-    ['a task that was idempotent', 'name: m, shell: "true"', `name: m, ${pay}`]
+    ['a task that was idempotent', 'name: m, shell: "true"', `name: m, ${pay}`],
+    ['a wait that has code now', 'name: m, sleep: 1s', `name: m, ${pay}`],
+    ['a task that was not idempotent either', 'name: m, shell: "true", idempotent: false', `name: m, ${pay}`]
   ])('resume --from-step asks before a removed step is repeated by %s', async (_, was, now) => {
     const around = (middle: string, last: string): string =>
       `name: w\nsteps: [{ name: o, shell: "true" }, ${middle}, { name: z, shell: "${last}" }]\n`
@@ -529,15 +531,56 @@ describe('`resume --from-step` at a completed step of another kind', () => {
     expect(stderr).toContain('This completed step is not idempotent, and would run again: a.')
   })
 
-  test('resume --from-step does not ask about a removed step if no step is new', async () => {
+  test.each([
+    ['no step', '', 1],
+    ['only a wait', '{ name: b, sleep: 1h }, ', 75]
+  ])('resume --from-step does not ask about a removed step if %s is new', async (_, added, code) => {
     within({
       'w.yml': `name: w\nsteps: [{ name: o, shell: "true" }, { name: a, ${pay} }, { name: z, shell: "exit 1" }]\n`
     })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
-    place.write('w.yml', 'name: w\nsteps: [{ name: o, shell: "true" }, { name: z, shell: "exit 1" }]\n')
-    expect((await place.dogear(['resume', 'r1', '--from-step', 'o'])).code).toBe(1)
+    place.write('w.yml', `name: w\nsteps: [{ name: o, shell: "true" }, ${added}{ name: z, shell: "exit 1" }]\n`)
+    expect((await place.dogear(['resume', 'r1', '--from-step', 'o'])).code).toBe(code)
     expect(place.read('log')).toBe('paid\n')
   })
+
+  test('a resume does not submit the pending job of a step again that is now a wait beside a new step', async () => {
+    const job = 'job: { submit: "echo paid >> log; echo 7", poll: "exit 75" }, idempotent: false'
+    const around = (...steps: readonly string[]): string =>
+      `name: w\nsteps: [{ name: o, shell: "touch f", artifacts: [f] }, { name: q, shell: "true" }, ${steps.join(', ')}]\n`
+    within({ 'w.yml': around(`{ name: a, ${job} }`) })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(75)
+    rmSync(join(place.folder, 'f'))
+    place.write('w.yml', around('{ name: a, sleep: 1ms }', `{ name: b, ${pay} }`))
+    const { code, stderr } = await place.dogear(['resume', 'r1'])
+    expect({ code, log: place.read('log') }).toEqual({ code: 4, log: 'paid\n' })
+    expect(stderr).toContain('"a" was changed while its job is pending')
+  })
+
+  test.each([
+    ['a task', '{ shell: "true" }'],
+    ['a wait', '{ sleep: 1ms }']
+  ])(
+    'a resume refuses %s inserted before an unnamed step that completed or may have taken effect',
+    async (_, inserted) => {
+      const file = (...steps: readonly string[]): string =>
+        `name: w\nsteps: [{ shell: "touch f", artifacts: [f] }, ${steps.join(', ')}]\n`
+      within({ 'w.yml': file(`{ ${pay} }`, '{ name: z, shell: "exit 1" }') })
+      expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
+      rmSync(join(place.folder, 'f'))
+      place.write('w.yml', file(inserted, `{ ${pay} }`))
+      const completed = await place.dogear(['resume', 'r1'])
+      expect(completed.code).toBe(4)
+      expect(completed.stderr).toContain('"step-2" differs from its recorded definition')
+      place.write('w.yml', file('{ shell: "echo paid >> log; exit 1", idempotent: false }'))
+      expect((await place.dogear(['run', 'w.yml', '--id', 'r2'])).code).toBe(1)
+      place.write('w.yml', file(inserted, `{ ${pay} }`))
+      const inDoubt = await place.dogear(['resume', 'r2'])
+      expect(inDoubt.code).toBe(4)
+      expect(inDoubt.stderr).toContain('"step-2" now names another step')
+      expect(place.read('log')).toBe('paid\npaid\n')
+    }
+  )
 
   test('resume --from-step asks before it repeats a task in doubt that is now a wave, also with --changes ignore', async () => {
     within({ 'w.yml': `name: w\nsteps:\n  - { name: a, shell: "echo paid >> log; exit 1", idempotent: false }\n` })

@@ -13,7 +13,7 @@ steps:
   - { name: two, shell: 'cat one.txt; test "$DOGEAR_RUN_ID" != dies || kill -9 $PPID' }
 `
 
-/** Kills the process that calls git: `before`, `after` or `while` the nth call, or `half`: with half of a worktree deleted by git. */
+/** Kills the process that calls git: `before`, `during` or `after` the nth call, or `half`: when a part of a worktree is deleted. */
 const killer = `#!/bin/sh
 n=$(($(cat "$CALLS.n" 2>/dev/null || echo 0) + 1)); echo $n > "$CALLS.n"; echo "$@" >> "$CALLS"
 PATH=\${PATH#*:}

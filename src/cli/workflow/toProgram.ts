@@ -56,12 +56,13 @@ export const toProgram = (file: WorkflowFile, path: string, runner: Runner): Any
 
 const stepFrom = (runner: Runner, entry: StepEntry, index?: number): ProgramStep => {
   const definition = 'checks' in entry && entry.checks !== undefined ? checksJson(entry.checks) : undefined
+  const isNumbered = index !== undefined && entry.name === numberedName(index)
   switch (entry._tag) {
     case 'Task':
-      return taskFrom(runner, entry, index !== undefined && entry.name === numberedName(index))
+      return taskFrom(runner, entry, isNumbered)
     case 'Wait': {
       const { name, wait, summary, capture } = entry
-      return task(name, { ...wait, summary, ...defined({ capture }) })
+      return { ...task(name, { ...wait, summary, ...defined({ capture }) }), numbered: isNumbered }
     }
     case 'Sequence': {
       const steps = entry.steps.map((step, index) => stepFrom(runner, step, index))

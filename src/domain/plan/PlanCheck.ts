@@ -115,7 +115,9 @@ const mayRepeat = (comparison: Comparison, unit: Unit, was: Node | undefined, no
   const inside = Units.within(comparison.checkpoint.completedSteps, unit)
   const actsOnce = inside.some(({ subStep, inDoubt }) => subStep?.idempotent === false || inDoubt !== undefined)
   if (was === undefined || (isIdempotent(was) && !actsOnce)) return false
-  if (now !== undefined) return !hasSameResult(was, now) && !isForced(comparison, unit)
+  if (now !== undefined && !hasSameResult(was, now)) return !isForced(comparison, unit)
+  // A question about the unit would be about a task with code, but not about another one with the same number.
+  if (now !== undefined && (now._tag !== 'Task' || (hasCode(now) && !now.numbered))) return false
   return (comparison.added ??= addsUnforced(comparison, comparison.workflow.steps))
 }
 
@@ -216,7 +218,7 @@ const moved = ({ checkpoint, workflow, placesNow }: Comparison, edit: PlanProble
   return movedTo === undefined ? edit : ({ ...edit, movedTo } as PlanProblem)
 }
 
-/** Yields changed units whose job is pending, unless they run again and repeat no effect unasked. A wait may be edited: its record stays. */
+/** Yields removed or changed units whose job is pending, unless they run again and repeat nothing unasked. A wait may be edited: its record stays. */
 function* editsOfPending(
   comparison: Comparison,
   isRefused: (now: Step | undefined) => boolean = () => true

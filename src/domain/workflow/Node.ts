@@ -38,16 +38,17 @@ export const hasSameResult = (was: Node | undefined, now: Node | undefined): boo
   was === undefined || now === undefined || resultOf(was) === resultOf(now)
 
 /**
- * Returns whether an edited step may do what a removed one did: it is new or of another kind, a map with another body, or not idempotent any more.
- * The parts of other steps are compared on their own.
+ * Returns whether an edited step may do what a removed one did: it is new, of another kind, or a changed map or non-idempotent task. A wait does
+ * nothing. The parts of sequences and waves are compared on their own.
  */
-export const mayReplace = (was: Printed | undefined, now: Printed): boolean =>
-  was === undefined ||
-  !hasSameResult(was, now) ||
-  (now.each !== undefined && was.fingerprint !== now.fingerprint) ||
-  (now.idempotent === false && was.idempotent !== false)
+export const mayReplace = (was: Printed | undefined, now: Printed): boolean => {
+  if (now.wait !== undefined) return false
+  if (was === undefined || was.wait !== undefined || !hasSameResult(was, now)) return true
+  return was.fingerprint !== now.fingerprint && (now.each !== undefined || now.idempotent === false)
+}
 
 interface Printed extends Node {
+  readonly wait?: unknown
   readonly fingerprint: string
 }
 

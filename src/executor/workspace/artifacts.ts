@@ -80,7 +80,7 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
   }
 }
 
-/** Puts artifacts of one id in the order of the calls. A fenced attempt, or one that is over, puts nothing. */
+/** Puts artifacts of one id in the order of the calls, without waiting for attempts that are over. These and fenced ones put nothing. */
 const inTurn = async (
   { attempt, place, scope: { artifacts, stopReason } }: ArtifactWriter,
   id: string,

@@ -1,4 +1,4 @@
-/** Saves revisions: one line, one checksum, one sync, then the check (`docs/file-format.md` §4). An `await` would take half as long as a sync. */
+/** Saves revisions: one line, one checksum, one sync, then the check (`docs/file-format.md` §4). Uses callbacks: an `await` takes half a sync. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../../domain/change/Change.js'

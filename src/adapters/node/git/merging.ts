@@ -142,7 +142,7 @@ const unfinishedIn = async (folder: string, status: string): Promise<string | un
   return /^(?:U.|.U|AA|DD) /m.test(status) ? 'conflicts are unresolved' : undefined
 }
 
-/** Copies the index, because the next step may rely on staged files. The returned function restores it after a refused commit, else deletes it. */
+/** Copies the index, because the next step may rely on staged files. The returned function restores, or deletes, the copy. */
 const keepIndex = async (folder: string): Promise<(isRefused: boolean) => Promise<unknown>> => {
   const index = join(folder, 'index')
   const kept = join(folder, 'index.dogear')

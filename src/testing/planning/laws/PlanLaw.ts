@@ -170,7 +170,7 @@ export const unitsOf = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, T
 export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
   new Set([...completedSteps].map(({ unit }) => unit))
 
-/** The pending units that are of the same kind after the edit, and the suspended tasks, except those that the edit made non-idempotent. */
+/** The pending units that were removed or kept their kind, and the suspended tasks that still have code and are idempotent. */
 export const waiting = ({ checkpoint, workflow }: Moment): ReadonlySet<string> => {
   const { pending, state, items } = checkpoint
   const suspended = [...State.inFlight(state)].filter((one) => one.suspended === true)
