@@ -107,14 +107,21 @@ test('a pause pointer to a cancelled run is removed', async () => {
   expect(resumed.code).toBe(3)
 })
 
-test('if the owner of a run was killed after a cancel was requested, plan, verify and show say that a resume runs nothing, and the resume asks nothing', async () => {
-  place = sandbox({ 'w.yml': workflow.replace('first,', 'first, idempotent: false,') })
+/** A run of which a cancel was requested, and whose owner was killed before it recorded that. */
+const killedAfterCancel = async (file: string): Promise<void> => {
+  place = sandbox({ 'w.yml': file })
   const running = place.start(['run', 'w.yml', '--id', 'r'])
   await running.said('ready')
   await place.dogear(['cancel', 'r'])
+  // A damaged state is recovered from this copy, which is written in the background.
+  await expect.poll(() => place.exists('.dogear/runs/r/checkpoint.json'), { timeout: 20_000 }).toBe(true)
   running.child.kill('SIGKILL')
   await running.ended
   place.write('go', '')
+}
+
+test('if the owner of a run was killed after a cancel was requested, plan, verify and show say that a resume runs nothing, and the resume asks nothing', async () => {
+  await killedAfterCancel(workflow.replace('first,', 'first, idempotent: false,'))
   const planned = await place.dogear(['plan', 'r'])
   expect(planned).toMatchObject({ code: 4, stdout: '' })
   expect(linesOf(planned.stderr)).toEqual([
@@ -150,13 +157,7 @@ test('if the owner of a run was killed after a cancel was requested, plan, verif
 })
 
 test('the command that plan prints records a requested cancel although the workflow file is missing', async () => {
-  place = sandbox({ 'w.yml': workflow })
-  const running = place.start(['run', 'w.yml', '--id', 'r'])
-  await running.said('ready')
-  await place.dogear(['cancel', 'r'])
-  running.child.kill('SIGKILL')
-  await running.ended
-  place.write('go', '')
+  await killedAfterCancel(workflow)
   await place.shell('rm w.yml')
   const [, command = ''] = /To record it:\n {2}(.*)\n$/.exec((await place.dogear(['plan', 'r'])).stderr) ?? []
   expect((await place.shell(command)).code).toBe(0)
@@ -164,15 +165,7 @@ test('the command that plan prints records a requested cancel although the workf
 })
 
 test('the command that plan prints records a requested cancel of a damaged run without a question about its steps', async () => {
-  place = sandbox({ 'w.yml': workflow.replace('first,', 'first, idempotent: false,') })
-  const running = place.start(['run', 'w.yml', '--id', 'r'])
-  await running.said('ready')
-  await place.dogear(['cancel', 'r'])
-  // The state is recovered from this copy, which is written in the background.
-  await expect.poll(() => place.exists('.dogear/runs/r/checkpoint.json'), { timeout: 20_000 }).toBe(true)
-  running.child.kill('SIGKILL')
-  await running.ended
-  place.write('go', '')
+  await killedAfterCancel(workflow.replace('first,', 'first, idempotent: false,'))
   const journal = '.dogear/runs/r/history/e000001.jsonl'
   place.write(journal, `${place.read(journal)}{"damaged`)
   place.write(journal, place.read(journal).replace('"at":"2', '"at":"3'))
