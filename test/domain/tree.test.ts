@@ -174,11 +174,13 @@ describe('a definition of any size', () => {
   })
 
   test('at most 1,000,000 units are allowed, and counting stops there', () => {
+    const tasks = Array.from({ length: 999 }, (_, index) => ({ ...leaf, name: `t${index}` }))
     const wave = W.wave(
       'wave',
-      Array.from({ length: 999 }, (_, index) => W.group({ ...leaf, name: `g${index}` }))
+      tasks.map((task) => W.group(task))
     )
-    const steps = Array.from({ length: 1_000 }, (_, index): W.Step => ({ ...wave, name: `w${index}` }))
+    const sequence = W.sequence('sequence', tasks)
+    const steps = [wave, ...Array.from({ length: 999 }, (_, index): W.Step => ({ ...sequence, name: `s${index}` }))]
     assert.deepEqual(WorkflowProblem.problems({ name: 'w', steps }), [])
     assert.deepEqual(WorkflowProblem.problems({ name: 'w', steps: [...steps, leaf] }), [{ _tag: 'TooManyUnits' }])
     let shared: W.Step = leaf
