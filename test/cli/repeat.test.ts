@@ -582,6 +582,21 @@ describe('`resume --from-step` at a completed step of another kind', () => {
     }
   )
 
+  test('a resume asks about a completed unnamed step that an edit changed and that would run again', async () => {
+    const file = (script: string): string =>
+      `name: w\nsteps: [{ shell: "touch f", artifacts: [f] }, { shell: "${script}", idempotent: false }, { shell: "test -e ok" }]\n`
+    within({ 'w.yml': file('echo paid >> log') })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
+    rmSync(join(place.folder, 'f'))
+    place.write('ok', '')
+    place.write('w.yml', file('echo paid again >> log'))
+    const asked = await place.dogear(['resume', 'r1'])
+    expect(asked.code).toBe(4)
+    expect(asked.stderr).toContain('dogear resume r1 --confirm step-2=done')
+    expect((await place.dogear(['resume', 'r1', '--confirm', 'step-2=done'])).code).toBe(0)
+    expect(place.read('log')).toBe('paid\n')
+  })
+
   test('resume --from-step asks before it repeats a task in doubt that is now a wave, also with --changes ignore', async () => {
     within({ 'w.yml': `name: w\nsteps:\n  - { name: a, shell: "echo paid >> log; exit 1", idempotent: false }\n` })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)

@@ -108,27 +108,28 @@ const isForced = (comparison: Comparison, unit: Unit): boolean =>
   definitionOf(comparison, unit) !== undefined && isForcedBy(comparison.context.demands.of(unit))
 
 /**
- * Returns whether a resume could repeat an effect and raise no question: an edit made a unit that is not idempotent another kind, or removed it and
- * added a step, which may do the same. An option that forces the present unit, or all added steps, is consent.
+ * Returns whether a resume could repeat an effect and raise no question: an edit made a unit that is not idempotent another kind, or another step
+ * may do the same now that the unit is removed, waits, or has lost its number. An option that forces that step is consent.
  */
 const mayRepeat = (comparison: Comparison, unit: Unit, was: Node | undefined, now: Step | undefined): boolean => {
   const inside = Units.within(comparison.checkpoint.completedSteps, unit)
   const actsOnce = inside.some(({ subStep, inDoubt }) => subStep?.idempotent === false || inDoubt !== undefined)
   if (was === undefined || (isIdempotent(was) && !actsOnce)) return false
   if (now !== undefined && !hasSameResult(was, now)) return !isForced(comparison, unit)
-  // A question about the unit would be about a task with code, but not about another one with the same number.
+  // A question protects the effect of a task with code, unless its number names another step now.
   if (now !== undefined && (now._tag !== 'Task' || (hasCode(now) && !now.numbered))) return false
+  if (hasCode(now)) return addsUnforced(comparison, comparison.workflow.steps, undefined, unit)
   return (comparison.added ??= addsUnforced(comparison, comparison.workflow.steps))
 }
 
-/** Returns whether one of these parts may do what a removed step did, and is neither forced nor assumed done. */
-const addsUnforced = (comparison: Comparison, parts: ReadonlyArray<Step>, above?: Unit): boolean =>
+/** Returns whether one of these parts, except `asked`, may do what a removed step did, and is neither forced nor assumed done. */
+const addsUnforced = (comparison: Comparison, parts: ReadonlyArray<Step>, above?: Unit, asked?: Unit): boolean =>
   parts.some((part) => {
     const { workflow, items } = comparison.checkpoint
     const unit = join(above, part.name)
     const was = find(workflow, items, unit)?.definition
-    if (was?.fingerprint === part.fingerprint) return false
-    if (!mayReplace(was, part)) return addsUnforced(comparison, listedParts(part), unit)
+    if (unit === asked || was?.fingerprint === part.fingerprint) return false
+    if (!mayReplace(was, part)) return addsUnforced(comparison, listedParts(part), unit, asked)
     const demand = comparison.context.demands.of(unit)
     return demand !== 'assumed' && !isForcedBy(demand)
   })
