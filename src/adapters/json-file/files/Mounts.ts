@@ -1,6 +1,6 @@
 /** Reads the type of a folder's file system from the kernel, because `statfs` may report that of a server. */
-import { constants, fstatSync } from 'node:fs'
-import { open, readFile } from 'node:fs/promises'
+import { constants, fstatSync, readFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import type { FileSystem } from './FileSystem.js'
 
 /** An open folder and the type of its file system (`ext4`). */
@@ -22,7 +22,7 @@ export const withFolder = async <A>(
     const { fd } = folder
     const { dev, ino } = fstatSync(fd, { bigint: true })
     if (seen?.dev !== dev || seen.ino !== ino) return undefined
-    const type = await typeOf(fd)
+    const type = typeOf(fd)
     return type === undefined ? undefined : await use({ fd, type })
   } finally {
     await folder.close()
@@ -30,9 +30,9 @@ export const withFolder = async <A>(
 }
 
 /** A line is `id parent major:minor root mountpoint options … - type source …`, with blanks escaped. */
-const typeOf = async (fd: number): Promise<string | undefined> => {
-  const [, id] = /^mnt_id:\s*(\d+)$/m.exec(await readFile(`/proc/self/fdinfo/${fd}`, 'latin1')) ?? []
-  const mounts = await readFile('/proc/self/mountinfo', 'latin1')
+const typeOf = (fd: number): string | undefined => {
+  const [, id] = /^mnt_id:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1')) ?? []
+  const mounts = readFileSync('/proc/self/mountinfo', 'latin1')
   const mount = mounts.split('\n').find((line) => id !== undefined && line.startsWith(`${id} `))
   return mount?.split(' - ')[1]?.split(' ')[0]
 }
