@@ -54,7 +54,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
       ]
     case 'SecretsMissing':
       return [
-        `Cannot read these secrets in ${error.where}:`,
+        `Cannot use these secrets in ${error.where}:`,
         ...error.secrets.map(({ name, why }) => `  ${name} ${why}`)
       ]
     case 'InvalidOptions':
