@@ -245,7 +245,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     summary: 'delete the workspaces of runs, never their state',
     text: 'Deletes the [workspace](workspaces.md#cleaning-up) of a run; without an id, those of all completed runs. Never deletes state, nor anything of a run that a live process holds. Reports what a resume would miss, and asks first.',
     flags: [
-      { syntax: '--all', text: 'also delete workspaces of unfinished runs, whose files a resume then misses' },
+      { syntax: '--all', text: 'also delete workspaces of unfinished runs, whose files a resume needs' },
       YES,
       JSON_FLAG
     ],
