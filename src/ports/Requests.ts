@@ -25,8 +25,7 @@ export interface AlreadyAnswered {
 }
 
 /**
- * The pause pointer is invalid or of another version. It stays unchanged, and no run is affected: name the run. The next pause replaces the
- * pointer.
+ * The pause pointer is invalid or of another version. It stays until the next pause replaces it; no run is affected: resume by id.
  */
 export interface InvalidPointer {
   readonly _tag: 'InvalidPointer'

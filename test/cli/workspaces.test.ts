@@ -341,7 +341,7 @@ describe('clean', () => {
     expect(JSON.parse(all.stdout)).toEqual([
       { run_id: 'failed', folders: [`${place.folder}/.dogear/workspaces/failed`], kept_branch: null }
     ])
-    expect(all.stderr).toContain('a resume will miss one.txt of "one"; resume it first')
+    expect(all.stderr).toContain('a resume needs one.txt of "one"; resume it first')
     expect(all.stderr).toContain('2 paths are not committed there, and will be lost')
     const nothing = await dogear(['clean'])
     expect(nothing.code).toBe(0)

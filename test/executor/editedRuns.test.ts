@@ -323,7 +323,7 @@ describe('a step inserted before a task whose attempt is in flight', () => {
     }
   )
 
-  test('a rewind to a step before the inserted step and the task starts the task with attempt 1', async () => {
+  test('a rewind to a step before the inserted one starts the later task with attempt 1', async () => {
     const { process, move } = world()
     const seen: Array<number> = []
     const trial = { run: napping(seen), retry }

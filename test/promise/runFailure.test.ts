@@ -103,7 +103,7 @@ describe('the message of a RunFailure', () => {
   })
 })
 
-test('the message of a refused plan begins with the id of the run, and that of another refusal is unchanged', async () => {
+test('the message of a refused plan begins with the id of the run, and other refusals have no prefix', async () => {
   const storage = memoryStorage()
   await assert.rejects(dogear.run(failing, { id: 'r', storage }))
   const unknown = dogear.resume(failing, { id: 'r', storage, fromStep: 'two' })

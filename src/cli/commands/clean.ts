@@ -108,7 +108,7 @@ const missed = (checkpoint: Checkpoint): string => {
     one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`)
   )
   const what = left.length === 0 ? 'the files that its steps left there' : listed(left, 3)
-  return `It is unfinished, and a resume will miss ${what}; resume it first if you still need it`
+  return `It is unfinished, and a resume needs ${what}; resume it first if you still need it`
 }
 
 const mayDelete = async (

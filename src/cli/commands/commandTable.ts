@@ -112,7 +112,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'resume',
     args: [ANY_RUN],
     summary: 'resume a run',
-    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one. If there is none to resume, exits with 0 if no run is unfinished and one is completed, else with 3.',
+    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one. If no run can be resumed, exits with 0 if one is completed and none is in progress, else with 3.',
     flags: [
       ...PLANNING,
       { syntax: '--plan <hash>', text: 'resume only if the plan is still the one that "dogear plan" showed' },
@@ -245,7 +245,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     summary: 'delete the workspaces of runs, never their state',
     text: 'Deletes the [workspace](workspaces.md#cleaning-up) of a run; without an id, those of all completed runs. Never deletes state, nor anything of a run that a live process holds. Reports what a resume would miss, and asks first.',
     flags: [
-      { syntax: '--all', text: 'also delete workspaces of unfinished runs, whose files a resume then misses' },
+      { syntax: '--all', text: 'also delete workspaces of unfinished runs, whose files a resume needs' },
       YES,
       JSON_FLAG
     ],

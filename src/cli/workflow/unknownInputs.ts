@@ -3,7 +3,7 @@ import { didYouMean } from '../../domain/data/Suggestion.js'
 import type { WorkflowFile } from './WorkflowFile.js'
 import { captureOf, placed } from './WorkflowFile.js'
 
-/** A file without input takes any name; a name that a step mentions needs no default. A secret is refused with another reason. */
+/** A file without `input` allows any name; any file allows those that its steps mention. Secrets are refused elsewhere. */
 export const unknownInputs = (
   { input, secrets, steps }: WorkflowFile,
   shown: string,

@@ -35,7 +35,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   const isAgain = earlier?._tag === 'Answer' && Units.has(self.answers, unit)
   if (earlier !== undefined && !isAgain) return refuse('StillPending', unit)
   return E.right({
-    // A task that an edit turned into a wait has no attempt.
+    // If an edit made a task a wait, its attempt is dropped.
     state: beforeStepOf(found, {
       inFlight: task === undefined ? Units.without(before.inFlight, unit) : before.inFlight,
       failures: Units.without(before.failures, unit)
@@ -67,7 +67,7 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
   return E.right({ answers: Units.append(self.answers, { unit, value, by, at }) })
 }
 
-/** Marks the attempt of a task as suspended. One of its waits must be open, or nothing would wake it. */
+/** Marks the attempt of a task as suspended. It must have waits, all open, or nothing would wake it. */
 export const suspended = (self: Fields, change: Change.Suspended): Result => {
   const { unit, waits } = change
   const { state } = self
@@ -75,7 +75,7 @@ export const suspended = (self: Fields, change: Change.Suspended): Result => {
   if (state._tag !== 'BeforeStep' || attempt === undefined || attempt.suspended === true)
     return refuse('NotInFlight', unit)
   if (waits.length === 0 || waits.some((wait) => !Units.has(self.pending, wait))) return refuse('NotPending', unit)
-  // Drops `edited`: no sub-step is open, so none can have started without a record under a definition that called it idempotent.
+  // Drops `edited`: no sub-step is open, so none can have started without a record.
   const inFlight = Units.replace(state.inFlight, { unit, attempt: attempt.attempt, suspended: true })
   return E.right({ state: { ...state, inFlight }, pending: withoutDropped(self, change) })
 }

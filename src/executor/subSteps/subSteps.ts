@@ -127,7 +127,7 @@ const closeRoot = async (level: Level): Promise<Closed> => {
 
 /**
  * Returns the recorded waits to drop: the repeated code did not call them. If it calls one later, that wait starts from the beginning. So a wait
- * whose time is still to come is kept: the time that has passed would be lost.
+ * that ends by itself later is kept: its elapsed time would be lost.
  */
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
   Units.within(scope.recorder.checkpoint().pending, place.unit).flatMap((wait) => {

@@ -133,7 +133,7 @@ describe('a store in its own process', () => {
     expect([error.name, error.message]).toEqual(['TypeError', 'thrown there'])
   })
 
-  test('a claim that is lost in the process of the store is lost in the calling process before its next answer', async () => {
+  test('when the process of the store loses a claim, the caller sees that before the next answer arrives', async () => {
     const { storage } = await odd()
     const granted = await storage.claim('a', { host: 'here', pid: 1 })()
     assert.ok(E.isRight(granted))
