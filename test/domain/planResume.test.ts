@@ -979,7 +979,7 @@ describe('the text of a plan', () => {
     ])
     assert.equal(
       explain(planned(checkpoint, workflow, { changes: 'ignore' })),
-      `4/6 steps are done, 2 to run, 1 question to answer
+      `4/6 steps are done, 2 to run; 1 question to answer
   1/6  skip     build    completed
   2/6  skip     sign     completed; its definition changed since (v1:old), which is accepted
   3/6  skip     upload   assumed done
