@@ -1130,7 +1130,7 @@ describe('the text of a plan', () => {
       ],
       [
         { _tag: 'OutputNotDecodable', ...unit, path: '$.a', expected: 'number' },
-        'the recorded output of "pack/eu" no longer matches its step: at $.a expected number; restore the codec, or run from that step'
+        'the recorded output of "pack/eu" no longer matches its step: at $.a expected number; restore the step, or run from it'
       ],
       [
         { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.tgz', evidence: true },
