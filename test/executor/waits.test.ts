@@ -518,7 +518,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(seen, ['Suspended'])
   })
 
-  test('a repeated attempt drops the recorded waits that its code no longer starts', async () => {
+  test('a repeated attempt drops an ended sleep that its code no longer calls', async () => {
     const { options, move } = world()
     let calls = 0
     const other = workflow('other').step('other', async ({ sleep }) => {
