@@ -25,8 +25,7 @@ export interface AlreadyAnswered {
 }
 
 /**
- * The pause pointer is invalid or of another version. It stays unchanged, and no run is affected: name the run. The next pause replaces the
- * pointer.
+ * The pause pointer is invalid or of another version. It stays and affects no run: resume one by its id. The next pause replaces the pointer.
  */
 export interface InvalidPointer {
   readonly _tag: 'InvalidPointer'
