@@ -25,7 +25,7 @@ export interface AlreadyAnswered {
 }
 
 /**
- * The pause pointer is invalid or of another version. It stays until the next pause replaces it; no run is affected: resume by id.
+ * The pause pointer is invalid or of another version. It stays and affects no run: resume one by its id. The next pause replaces the pointer.
  */
 export interface InvalidPointer {
   readonly _tag: 'InvalidPointer'

@@ -166,14 +166,14 @@ test('a move is refused without a store, to the same store, and to a store that 
   expect(await refused()).toEqual([2, 'dogear: move: --to is missing; pass the store to move to'])
   expect(await refused('--to', '.dogear')).toEqual([
     2,
-    `dogear: --to: the run is in ${place.folder}/.dogear already; pass another store`
+    `dogear: --to: ${place.folder}/.dogear is the store to move from; pass another`
   ])
   symlinkSync('.dogear', join(place.folder, 'link'))
   expect((await refused('--to', 'link'))[0]).toBe(2)
   await place.dogear(['run', 'w.yml', '--id', 'r-one', '--store', 'state.db'])
   symlinkSync('state.db', join(place.folder, 'link.db'))
   const linked = await place.dogear(['move', 'r-one', '--store', 'state.db', '--to', 'link.db'])
-  expect(linked.stderr).toContain(`the run is in sqlite:${place.folder}/link.db already`)
+  expect(linked.stderr).toContain(`sqlite:${place.folder}/link.db is the store to move from`)
   expect((await place.dogear(['move', 'r-one', '--to', 'state.db'])).stderr).toContain(
     `Show the run in sqlite:${place.folder}/state.db with:\n  dogear show r-one --store sqlite:${place.folder}/state.db\n`
   )
@@ -213,7 +213,7 @@ test('a move to another name of the same database is refused', async () => {
   linkSync(join(place.folder, 'state.db'), join(place.folder, 'hard.db'))
   const { code, stderr } = await place.dogear(['move', 'r-one', '--store', 'state.db', '--to', 'hard.db'])
   expect(code).toBe(2)
-  expect(stderr).toBe(`dogear: --to: the run is in sqlite:${place.folder}/hard.db already; pass another store\n`)
+  expect(stderr).toBe(`dogear: --to: sqlite:${place.folder}/hard.db is the store to move from; pass another\n`)
 })
 
 test('a move to a file, or to a link whose folder does not exist, is refused and changes nothing', async () => {

@@ -185,7 +185,7 @@ describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal', () => 
     expect(ran()).toEqual(steps)
   })
 
-  test('a failed check after a wave in a group prompts without an answer that would run its groups again', async () => {
+  test('a failed check after a wave in a group offers no answer that runs its groups again', async () => {
     const nested = `name: w
 steps:
   - wave: outer

@@ -979,7 +979,7 @@ describe('the text of a plan', () => {
     ])
     assert.equal(
       explain(planned(checkpoint, workflow, { changes: 'ignore' })),
-      `4/6 steps are done, 2 to run, 1 question to answer
+      `4/6 steps are done, 2 to run; 1 question to answer
   1/6  skip     build    completed
   2/6  skip     sign     completed; its definition changed since (v1:old), which is accepted
   3/6  skip     upload   assumed done
@@ -1130,7 +1130,7 @@ describe('the text of a plan', () => {
       ],
       [
         { _tag: 'OutputNotDecodable', ...unit, path: '$.a', expected: 'number' },
-        'the recorded output of "pack/eu" no longer matches its step: at $.a expected number; restore the codec, or run from that step'
+        'the recorded output of "pack/eu" no longer matches its step: at $.a expected number; restore the step, or run from it'
       ],
       [
         { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.tgz', evidence: true },

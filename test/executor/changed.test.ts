@@ -302,7 +302,7 @@ describe('a change at a path that several units recorded', () => {
     assert.deepEqual(world.log, ['make', 'other', 'sign', 'beside', 'last'])
   })
 
-  test('keeping a change at a path that several units recorded runs none of them, and the next resume asks nothing', async () => {
+  test('the answer "keep" about a path that several units recorded runs none, and the next resume asks nothing', async () => {
     const world = await edited()
     ended(await go(world, confirm({ 'wave/sign': 'Keep' }), turns(world)), 'Completed')
     ended(await go(world, {}, turns(world)), 'Completed')

@@ -471,7 +471,7 @@ describe('the error of a refused answer', () => {
         Program.step('b', boom)
       ),
       'a',
-      /^Cannot answer a of run r: it needs no answer \(completed\); to run it again, resume with `fromStep` "a"$/
+      /^Cannot answer a of run r: it needs no answer \(completed\); a resume with `fromStep` "a" runs it again$/
     ],
     [
       'a failed step that runs again',

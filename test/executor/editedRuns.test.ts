@@ -323,7 +323,7 @@ describe('a step inserted before a task whose attempt is in flight', () => {
     }
   )
 
-  test('a rewind to a step before the inserted one starts the later task with attempt 1', async () => {
+  test('a rewind to a step before the inserted one starts the task after it with attempt 1', async () => {
     const { process, move } = world()
     const seen: Array<number> = []
     const trial = { run: napping(seen), retry }
@@ -375,7 +375,7 @@ describe('a step inserted before a task whose attempt is in flight', () => {
   })
 })
 
-test('a failed group fails its wave even if an edit put a wait before the interrupted attempt of another group', async () => {
+test('a failed group fails its wave even if another group has a new wait before its interrupted task', async () => {
   const data = memoryData()
   let reach: () => void = () => undefined
   const reached = new Promise<void>((resolve) => (reach = resolve))

@@ -205,7 +205,7 @@ describe('a wait for an answer', () => {
     assert.ok(E.isLeft(again) && again.left._tag === 'AlreadyAnswered')
     assert.match(
       RunError.describe(again.left),
-      /resume the run to use it\. If the run has reached that step, replace it: resume with fromStep "approve", then answer again$/
+      /resume the run to use it\. To replace it, resume with fromStep "approve" once the run has reached that step, then answer again$/
     )
     pending(await runOutcome(late, options))
     move(10)
@@ -518,7 +518,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(seen, ['Suspended'])
   })
 
-  test('a repeated attempt drops the recorded waits that its code no longer starts', async () => {
+  test('a repeated attempt drops an ended sleep that its code no longer calls', async () => {
     const { options, move } = world()
     let calls = 0
     const other = workflow('other').step('other', async ({ sleep }) => {

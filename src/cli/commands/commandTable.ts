@@ -71,7 +71,7 @@ const PLANNING: ReadonlyArray<Word> = [
   CONFIRM,
   {
     syntax: '--changes <policy>',
-    text: '[which edits](editing-and-resuming.md#edit-then-resume) to accept: strict (none), completed (the default: most edits, but none of a completed step and no new step before one) or ignore (all but two: another kind of step in place of a completed one, and code in place of a pending job)'
+    text: '[which edits](editing-and-resuming.md#edit-then-resume) to accept: strict (none), completed (the default: most edits, but none of a completed step and no new step before one) or ignore (all but another workflow name, another kind of completed step, and code in place of a pending job)'
   },
   { syntax: '--reopen', text: 'resume although the run was [cancelled](#cancelling)' }
 ]
@@ -112,7 +112,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'resume',
     args: [ANY_RUN],
     summary: 'resume a run',
-    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one. If no run can be resumed, exits with 0 if one is completed and none is in progress, else with 3.',
+    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one. If there are several, exits with 2. If no run can be resumed, exits with 0 if one is completed and none is in progress, else with 3.',
     flags: [
       ...PLANNING,
       { syntax: '--plan <hash>', text: 'resume only if the plan is still the one that "dogear plan" showed' },
@@ -171,7 +171,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       { syntax: '[answer]', text: 'again, keep or done, to a question of a resume' }
     ],
     summary: 'answer a unit that waits (--value), or a question of a resume',
-    text: 'With --value, answers a unit that [waits for an answer](waiting.md), or that will. With again, keep or done, answers the [question that a resume would ask](editing-and-resuming.md#questions) about a unit, also of a run that a program started; if there are several, --confirm answers the others. The answer is recorded, and checked by the program when it resumes the run. Exits with 4 if the unit has an answer already or takes none.',
+    text: 'With --value, answers a unit that [waits for an answer](waiting.md), or that will. With again, keep or done, answers the [question that a resume would ask](editing-and-resuming.md#questions) about a unit, also of a run that a program started; of several questions, --confirm answers the others. The answer is recorded, and checked by the program when it resumes the run. Exits with 4 if the unit has an answer already or takes none.',
     flags: [
       { syntax: '--value <json>', text: 'the answer, as JSON' },
       { syntax: '--value-file <file>', text: 'the file that holds the answer, as JSON' },

@@ -26,7 +26,7 @@ export const moveCommand = async (context: Context, id: string, flags: Flags): P
   if (E.isLeft(location)) return wrongUse(`--to: ${location.left}`)
   const to = show(location.right)
   if (isSameLocation(location.right, store.location))
-    return wrongUse(`--to: the run is in ${to} already; pass another store`)
+    return wrongUse(`--to: ${to} is the store to move from; pass another`)
   const view = await findRun(context, id)
   if (E.isLeft(view)) return (await arrived(context, location.right, id, view.left)) ?? view
   const target = await openTarget(context, location.right, true)

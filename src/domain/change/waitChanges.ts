@@ -67,7 +67,7 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
   return E.right({ answers: Units.append(self.answers, { unit, value, by, at }) })
 }
 
-/** Marks the attempt of a task as suspended. It must have waits, all open, or nothing would wake it. */
+/** Marks the attempt of a task as suspended. It must name open waits only, or nothing would wake it. */
 export const suspended = (self: Fields, change: Change.Suspended): Result => {
   const { unit, waits } = change
   const { state } = self
@@ -75,7 +75,7 @@ export const suspended = (self: Fields, change: Change.Suspended): Result => {
   if (state._tag !== 'BeforeStep' || attempt === undefined || attempt.suspended === true)
     return refuse('NotInFlight', unit)
   if (waits.length === 0 || waits.some((wait) => !Units.has(self.pending, wait))) return refuse('NotPending', unit)
-  // Drops `edited`: no sub-step is open, so none can have started without a record.
+  // Drops `edited` and `confirmed`: no sub-step of this attempt is open.
   const inFlight = Units.replace(state.inFlight, { unit, attempt: attempt.attempt, suspended: true })
   return E.right({ state: { ...state, inFlight }, pending: withoutDropped(self, change) })
 }

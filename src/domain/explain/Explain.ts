@@ -134,13 +134,13 @@ const headline = (plan: ResumePlan, steps: ReadonlyArray<DecisionTree>, now: str
   const total = steps.length
   const done = plan.skipSteps.size
   const questions = confirms(plan).length
-  const asked = questions === 0 ? '' : `, ${questions} question${questions === 1 ? '' : 's'} to answer`
+  const asked = questions === 0 ? '' : `; ${questions} question${questions === 1 ? '' : 's'} to answer`
   const pending = steps.filter((one) => one.decision._tag === 'Poll' && !isAnyOver(one, now)).length
   const waits = pending === 0 ? '' : `, ${pending} pending`
   const input = plan.input === undefined ? '' : ', with another input'
   return done === total
     ? `${done}/${total} steps are done, nothing left to run`
-    : `${done}/${total} steps are done, ${total - done - pending} to run${waits}${asked}${input}`
+    : `${done}/${total} steps are done, ${total - done - pending} to run${waits}${input}${asked}`
 }
 
 export const describeOver = (over: Over): string => {

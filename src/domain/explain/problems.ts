@@ -103,7 +103,7 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'OutputNotDecodable':
       if (problem.assumed === true)
         return `"${problem.unit}" was declared done without an output that it accepts: ${expectedAt(problem)}; resume with the answer done and that output`
-      return `the recorded output of "${problem.unit}" no longer matches its step: ${expectedAt(problem)}; restore the codec, or run from that step`
+      return `the recorded output of "${problem.unit}" no longer matches its step: ${expectedAt(problem)}; restore the step, or run from it`
     case 'AssumedOutputMissing':
       return problem.evidence === true
         ? `cannot count "${problem.unit}" as done: its evidence is missing (${problem.expected}); restore it, or run from an earlier step`

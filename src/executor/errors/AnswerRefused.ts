@@ -88,7 +88,7 @@ const remedyOf = ({ why, decision, unit, waiting }: AnswerRefused): string | und
     case undefined:
       return undefined
     case 'Skip':
-      return `to run it again, resume with \`fromStep\` "${unit}"`
+      return `a resume with \`fromStep\` "${unit}" runs it again`
     case 'Run':
       return waiting.length === 0 ? 'resume the run' : undefined
     case 'Retry':

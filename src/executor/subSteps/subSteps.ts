@@ -126,8 +126,8 @@ const closeRoot = async (level: Level): Promise<Closed> => {
 }
 
 /**
- * Returns the recorded waits to drop: the repeated code did not call them. If it calls one later, that wait starts from the beginning. So a wait
- * that ends by itself later is kept: its elapsed time would be lost.
+ * Returns the recorded waits to drop: those that the repeated code did not call. If it calls one later, that wait starts from the beginning. A wait
+ * that still has time left is kept, so that it does not start over.
  */
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
   Units.within(scope.recorder.checkpoint().pending, place.unit).flatMap((wait) => {
@@ -214,9 +214,9 @@ const outputOf = ({ convert }: SubStepCall, record: OutputRecord): CallEnd => {
 }
 
 /**
- * Returns whether an earlier attempt may have started this call without recording that. Only an idempotent call starts without a record, so this
- * call must have been idempotent at that time. There are two signs of it: its task was edited since, or the first call of its name is recorded as
- * idempotent. Neither counts after an answer that lets this call run again.
+ * Returns whether an earlier attempt may have started this call without recording that, because the call was idempotent then. There are two signs
+ * of it: its task was edited since, or the first call of its name is recorded as idempotent. Neither counts after an answer that lets this call run
+ * again.
  */
 const mayHaveStarted = ({ root }: Level, { unit }: SubStepCall): boolean => {
   if (!root.isRepeated) return false

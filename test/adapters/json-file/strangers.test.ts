@@ -101,7 +101,7 @@ describe.runIf(IS_ROOT)('users of the state folder', () => {
     return { outcome: stdout, warnings: stderr }
   }
 
-  test('a user other than root may use a state folder that belongs to this user', async () => {
+  test('a user who is not root may use a state folder of their own', async () => {
     const root = await twoRuns()
     chmodSync(join(root, '..'), 0o711)
     give(root, NOBODY)
