@@ -450,7 +450,7 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint, options)), ['first', 'agent/turn'])
   })
 
-  test('an attempt in flight whose task is edited stays marked as edited until it suspends or another attempt starts', () => {
+  test('an attempt in flight whose task is edited stays marked as edited until another attempt starts', () => {
     const steps = [W.task('first'), W.task('agent', { definition: { version: '2' } }), W.task('last')]
     const edit: Change = { _tag: 'WorkflowEdited', at, workflow: Identity.of({ name: 'w', steps }) }
     const agent = (...changes: ReadonlyArray<Change>): unknown =>
@@ -462,7 +462,8 @@ describe('a plan', () => {
     assert.deepEqual(agent({ ...edit, workflow: defined.identity }), { unit: 'agent', attempt: 1 })
     assert.deepEqual(agent(edit, running('agent')), edited)
     assert.deepEqual(agent(edit, failed('agent'), running('agent')), { unit: 'agent', attempt: 1 })
-    assert.deepEqual(agent(edit, wait, suspended), { unit: 'agent', attempt: 1, suspended: true })
+    assert.deepEqual(agent(edit, wait, suspended), { ...edited, suspended: true })
+    assert.deepEqual(agent(edit, wait, suspended, running('agent')), edited)
     assert.deepEqual(agent(wait, suspended, edit), { unit: 'agent', attempt: 1, suspended: true })
   })
 

@@ -38,9 +38,10 @@ const runs = (given: Partial<Environment> = {}) => {
   const go = async (
     run: (context: Context) => unknown,
     options: Partial<TaskSpec<Context, unknown>> = {},
-    plan: PlanOptions = {}
+    plan: PlanOptions = {},
+    { wait = false } = {}
   ): Promise<E.Either<RunError, RunOutcome>> =>
-    await runOrResume(program(run, options), 'r', {}, { changes: 'ignore', ...plan })(environment)()
+    await runOrResume(program(run, options), 'r', {}, { changes: 'ignore', wait, ...plan })(environment)()
   return {
     ran,
     environment,
@@ -408,6 +409,22 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
     const confirm = new Map([['agent/pay', { _tag: 'Again' }]] as const)
     assert.equal(outputOf(await next.go(marked, { version: '2' }, { confirm })), 1)
     assert.deepEqual(next.ran, ['pay'])
+  })
+
+  test.each([
+    ['the code of its edited task waits before the sub-step', false],
+    ['the run itself waits for that wait', true]
+  ])('a sub-step that is now declared non-idempotent needs confirmation even if %s', async (_, wait) => {
+    const { next, marked } = await stopped()
+    const waiting = async (context: Context): Promise<unknown> => {
+      await context.sleep('nap', { millis: 50 })
+      return await marked(context)
+    }
+    const again = async () => await next.go(waiting, { version: '2' }, {}, { wait })
+    if (!wait) assert.equal(Units.get(State.inFlight(ended(await again()).state), 'agent')?.suspended, true)
+    await sleep(60)
+    assert.equal(errorOf(await again()).code, 'SUB_STEP_IN_DOUBT')
+    assert.deepEqual(next.ran, [])
   })
 
   test('a sub-step that is now declared non-idempotent runs without a question if its task was not edited', async () => {

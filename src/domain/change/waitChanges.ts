@@ -75,7 +75,6 @@ export const suspended = (self: Fields, change: Change.Suspended): Result => {
   if (state._tag !== 'BeforeStep' || attempt === undefined || attempt.suspended === true)
     return refuse('NotInFlight', unit)
   if (waits.length === 0 || waits.some((wait) => !Units.has(self.pending, wait))) return refuse('NotPending', unit)
-  // Drops `edited` and `confirmed`: no sub-step of this attempt is open.
-  const inFlight = Units.replace(state.inFlight, { unit, attempt: attempt.attempt, suspended: true })
+  const inFlight = Units.replace(state.inFlight, { ...attempt, suspended: true })
   return E.right({ state: { ...state, inFlight }, pending: withoutDropped(self, change) })
 }
