@@ -1,11 +1,12 @@
 /** Checks the arguments of calls, because untyped hosts may pass anything. */
 import * as E from 'fp-ts/lib/Either.js'
+import * as RunId from '../domain/checkpoint/RunId.js'
 import type { Check, OptionCheck, OptionProblem } from '../domain/data/Options.js'
-import { arrayOf, fieldsOf, kindOf, optionProblems } from '../domain/data/Options.js'
+import { arrayOf, fieldsOf, isText, kindOf, optionProblems } from '../domain/data/Options.js'
 import { notStore } from '../domain/data/storeMethods.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Executor } from './ExecutorCall.js'
-import type { InvalidOptions } from './errors/RunError.js'
+import type { InvalidOptions, RunError } from './errors/RunError.js'
 
 /** Returns `undefined` if there are no problems. */
 export const refusal = ([problem, ...more]: ReadonlyArray<OptionProblem>): InvalidOptions | undefined =>
@@ -73,6 +74,15 @@ export const callProblems = (
   ]
   return optionProblems(options, Object.fromEntries(Object.entries(table).map(naming)), { required })
 }
+
+/** Fails because the environment has not the port that a call needs, unless the id of the run is invalid. */
+export const withoutPort = (_tag: 'NoRequests' | 'NoWorkspaces', runId: string): E.Either<RunError, never> =>
+  E.chain(() => E.left<RunError>({ _tag, runId }))(RunId.parse(runId))
+
+export const checkpointProblems = (value: unknown): ReadonlyArray<OptionProblem> =>
+  argumentProblems('checkpoint', value, (given) =>
+    isText(fieldsOf(given)['runId']) ? undefined : 'a Checkpoint, such as that of viewRun'
+  )
 
 export const isProgram = (value: unknown): boolean => {
   const { steps, decodeInput } = fieldsOf(value)

@@ -343,6 +343,10 @@ test.each([
     'w.yml:1:10: a step has no key "map"; a map is a "wave" with "forEach" and "each"'
   ],
   [
+    'steps: [{map: pages, over: [a], step: {shell: x}}]',
+    'w.yml:1:10: a sequence has no key "map"; a map is a "wave" with "forEach" and "each"'
+  ],
+  [
     'steps: [{wave: w, forEach: {}, each: {shell: x}}]',
     '"forEach" must be a string (a variable) or a list, not a mapping'
   ],

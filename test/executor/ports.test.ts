@@ -348,6 +348,28 @@ describe('a call of an untyped program without a usable environment', () => {
   )
 })
 
+test.each(Object.entries({ collectEvidence, hasWorkspace }))(
+  '%s of an untyped program without a checkpoint is refused with an error that says what to pass',
+  async (_, call) => {
+    const environment = nodeEnvironment(memoryStorage())
+    for (const [given, found] of [
+      [undefined, 'undefined'],
+      ['r', 'the string "r"']
+    ]) {
+      const error = refused(await call(given as never)(environment)(), 'InvalidOptions')
+      const problem = `checkpoint must be a Checkpoint, such as that of viewRun, not ${found}`
+      assert.equal(RunError.describe(error), `These options are invalid:\n  ${problem}`)
+    }
+  }
+)
+
+test.each(Object.entries({ cancel, cleanWorkspace, mergeWorkspace, pause }))(
+  '%s without an id is refused as InvalidRunId, even if the environment has not the port that it needs',
+  async (_, call) => {
+    refused(await call(undefined as never)(nodeEnvironment(memoryStorage()))(), 'InvalidRunId')
+  }
+)
+
 test('a clock whose `sleep` returns a promise instead of a Task works', async () => {
   const clock = fakeClock()
   const untyped = { ...clock, sleep: (millis: number, signal: AbortSignal) => clock.sleep(millis, signal)() }

@@ -7,7 +7,7 @@ import type { CancelRequest } from '../../domain/request/Request.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../ExecutorCall.js'
-import { inEnvironment } from '../arguments.js'
+import { inEnvironment, withoutPort } from '../arguments.js'
 import { deliverRequest } from './deliverRequest.js'
 import { recorderFor, withdraw } from './inbox.js'
 import { isFinalRun, readCancel, recordCancelled } from './recordRequests.js'
@@ -53,7 +53,7 @@ export type CancelResult =
  */
 export const cancel = (runId: string): Executor<CancelResult> =>
   inEnvironment((environment) => async () => {
-    if (environment.requests === undefined) return E.left({ _tag: 'NoRequests', runId })
+    if (environment.requests === undefined) return withoutPort('NoRequests', runId)
     const request = (): CancelRequest => ({ _tag: 'Cancel', runId, requestedAt: timestamp(environment.clock.now()) })
     return await deliverRequest(environment, runId, {
       requestTo: request,

@@ -9,7 +9,7 @@ import type { PauseRequest } from '../../domain/request/Request.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../ExecutorCall.js'
-import { callProblems, unless } from '../arguments.js'
+import { callProblems, unless, withoutPort } from '../arguments.js'
 import type { ReadRun } from './inbox.js'
 import { recorderFor, withdraw } from './inbox.js'
 import { deliverRequest } from './deliverRequest.js'
@@ -77,7 +77,7 @@ const pauseNow =
   (environment) =>
   async () => {
     const { requests, clock } = environment
-    if (requests === undefined) return E.left({ _tag: 'NoRequests', runId })
+    if (requests === undefined) return withoutPort('NoRequests', runId)
     const requestTo = ({ host, pid, since }: Holder): PauseRequest => {
       const addressee = { host, pid, since }
       return { _tag: 'Pause', runId, addressee, commit, requestedAt: timestamp(clock.now()) }

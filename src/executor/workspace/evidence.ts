@@ -12,7 +12,7 @@ import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
 import { ARTIFACTS, callPort, readFailed } from '../callPort.js'
 import type { Executor } from '../ExecutorCall.js'
-import { inEnvironment } from '../arguments.js'
+import { checkpointProblems, unless } from '../arguments.js'
 import { describeArtifact } from '../errors/portErrors.js'
 import { workingTreeOf } from './workspace.js'
 
@@ -56,10 +56,11 @@ export interface CompletedUnits {
  * @category looking
  */
 export const collectEvidence = (
-  { runId, completedSteps, workspace }: CompletedUnits,
+  checkpoint: CompletedUnits,
   signal?: AbortSignal
 ): Executor<ReadonlyArray<FoundEvidence>> =>
-  inEnvironment((environment) => async () => {
+  unless(checkpointProblems(checkpoint), () => (environment) => async () => {
+    const { runId, completedSteps, workspace } = checkpoint
     const records = [...completedSteps].filter(({ evidence }) => evidence.length > 0)
     if (records.length === 0) return E.right([])
     const evidence = records.flatMap((record) => record.evidence)

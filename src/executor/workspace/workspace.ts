@@ -17,10 +17,10 @@ import type { WorkingTree } from '../../ports/WorkingTree.js'
 import type { MergeEnd, RemovedWorkspace, WorkspaceError, Workspaces } from '../../ports/Workspaces.js'
 import { callPort, load } from '../callPort.js'
 import type { Executor } from '../ExecutorCall.js'
-import { inEnvironment } from '../arguments.js'
+import { checkpointProblems, inEnvironment, unless, withoutPort } from '../arguments.js'
 import type { Runnable } from '../program/Program.js'
 import { handleLateRequests } from '../requests/recordRequests.js'
-import type { NoWorkspaces, RunError } from '../errors/RunError.js'
+import type { RunError } from '../errors/RunError.js'
 import { describeWorkspace } from '../errors/portErrors.js'
 import type { RunScope } from '../RunScope.js'
 import { report } from '../RunScope.js'
@@ -44,21 +44,20 @@ export const workspaceFor = async (
 ): Promise<E.Either<RunError, Workspace | undefined>> => {
   if (typeof wanted !== 'string') return E.right(wanted)
   return workspaces === undefined
-    ? noWorkspaces(runId)
+    ? withoutPort('NoWorkspaces', runId)
     : await callWorkspaces('plan', () => workspaces.plan(runId, wanted))
 }
-
-const noWorkspaces = (runId: string): E.Either<NoWorkspaces, never> => E.left({ _tag: 'NoWorkspaces', runId })
 
 /**
  * Returns whether the workspace of a run exists; true for a run without one.
  *
  * @category looking
  */
-export const hasWorkspace = ({ runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>): Executor<boolean> =>
-  inEnvironment(({ workspaces }) => async () => {
+export const hasWorkspace = (checkpoint: Pick<Checkpoint, 'runId' | 'workspace'>): Executor<boolean> =>
+  unless(checkpointProblems(checkpoint), () => ({ workspaces }) => async () => {
+    const { runId, workspace } = checkpoint
     if (workspace === undefined) return E.right(true)
-    if (workspaces === undefined) return isOwn(workspace) ? noWorkspaces(runId) : E.right(true)
+    if (workspaces === undefined) return isOwn(workspace) ? withoutPort('NoWorkspaces', runId) : E.right(true)
     const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
     return E.isLeft(found) ? found : E.right(found.right.there)
   })
@@ -99,7 +98,7 @@ export const makeReady = async (
     const saved = await recorder.commit()
     if (E.isLeft(saved)) return saved
     const { workspaces } = environment
-    if (workspaces === undefined) return noWorkspaces(runId)
+    if (workspaces === undefined) return withoutPort('NoWorkspaces', runId)
     const made = await callWorkspaces('make', () => workspaces.make(runId, workspace))
     // Ctrl+C also stops git; that is an interruption, not a failure.
     if (E.isLeft(made) && stopReason() === undefined) return made
@@ -163,7 +162,7 @@ const withClaimedWorkspace = async <A>(
   act: (workspaces: Workspaces, checkpoint: Checkpoint) => Promise<E.Either<RunError, A>>
 ): Promise<E.Either<RunError, A>> => {
   const { workspaces } = environment
-  if (workspaces === undefined) return noWorkspaces(runId)
+  if (workspaces === undefined) return withoutPort('NoWorkspaces', runId)
   // Read before the claim, which would leave a trace of a missing run.
   const found = await load(environment, runId)
   if (E.isLeft(found)) return found

@@ -168,6 +168,8 @@ const sequenceFields = {
   ...groupFields
 }
 
+const A_MAP = { map: 'a map is a "wave" with "forEach" and "each"' }
+
 /** The key of a group names it, and the body of a map has the name of its map. */
 const NOT_AT: Readonly<Record<Place, ReadonlyArray<string>>> = {
   step: ['needs'],
@@ -184,7 +186,8 @@ const sequence = (place: Place): Schema<AnyStep> =>
         ...(place === 'step'
           ? [atLeastOne(['name', 'workflow'], 'a sequence needs a name, such as "name: deploy"')]
           : [])
-      ]
+      ],
+      foreign: place === 'step' ? A_MAP : {}
     }),
     (read, { report, unit }) => {
       const { name, workflow } = read
@@ -253,7 +256,6 @@ const waveFields = {
   ...groupFields
 }
 
-const A_MAP = { map: 'a map is a "wave" with "forEach" and "each"' }
 const ITS_NAME = { name: 'its name is the value of "wave"' }
 
 const wave = (place: Place): Schema<AnyStep> =>
