@@ -77,8 +77,7 @@ await run(flow, { id: 'r', storage: memoryStorage() })
     }
     consumer.write('promise.mts', promiseForm)
     consumer.write('fp.cts', fpForm)
-    expect(await compiled('promise.mts')).toBe('')
-    expect(await compiled('fp.cts')).toBe('')
+    expect(await compiled('promise.mts', 'fp.cts')).toBe('')
     expect(await compiled('types/promise.d.mts', 'types/fp.d.cts')).toBe('')
 
     const declared = readFileSync(join(consumer.folder, 'types/promise.d.mts'), 'utf8')
