@@ -1,6 +1,6 @@
 /** A heartbeat on NFS without a server: `mountinfo` is faked to report NFS. */
 import assert from 'node:assert/strict'
-import type * as Fsp from 'node:fs/promises'
+import type * as Fs from 'node:fs'
 import * as O from 'fp-ts/lib/Option.js'
 import { afterEach, describe, test, vi } from 'vitest'
 import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
@@ -12,13 +12,13 @@ import { recordOf } from './sockets.js'
 /** The reported type of all file systems. */
 let type: string | undefined
 
-vi.mock('node:fs/promises', async (original) => {
-  const fsp = await original<typeof Fsp>()
-  const readFile = async (path: string, encoding: 'latin1'): Promise<string> => {
-    const text = await fsp.readFile(path, encoding)
+vi.mock('node:fs', async (original) => {
+  const fs = await original<typeof Fs>()
+  const readFileSync = (path: string, encoding: 'latin1'): string => {
+    const text = fs.readFileSync(path, encoding)
     return path === '/proc/self/mountinfo' && type !== undefined ? text.replace(/ - \S+ /g, ` - ${type} `) : text
   }
-  return { ...fsp, readFile }
+  return { ...fs, readFileSync }
 })
 
 afterEach(() => {
