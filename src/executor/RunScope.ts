@@ -60,8 +60,12 @@ export interface RunScope {
   values: Values
   readonly policy: Pick<PlanOptions, 'changes' | 'onChanged'>
   readonly restarts: Map<Unit, number>
-  /** Units that were in flight when the execution began, until they start again. */
-  readonly interruptedUnits: Set<Unit>
+  /** Units that were in flight when the execution began or were suspended since, until they start again. Value: whether suspended. */
+  readonly interruptedUnits: Map<Unit, boolean>
+  /** Idempotent sub-steps that had failed with an unknown outcome when the execution began. */
+  readonly unknownEnds: ReadonlySet<Unit>
+  /** Units that an option of the call lets run again. */
+  readonly consented: ReadonlyArray<Unit>
   /** Why answers to waits were rejected. */
   readonly rejectedAnswers: Map<Unit, OutputMismatch>
   /** Units whose error was permanent before their retries were spent. */

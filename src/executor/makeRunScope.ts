@@ -1,6 +1,7 @@
 /** Makes the `RunScope` of one execution. */
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
-import { inFlight } from '../domain/checkpoint/CheckpointState.js'
+import type { Failure } from '../domain/checkpoint/CheckpointState.js'
+import { failures, inFlight } from '../domain/checkpoint/CheckpointState.js'
 import type { Claim, Revision } from '../ports/CheckpointStorage.js'
 import type { Program } from './program/Program.js'
 import { recordAnswers } from './requests/inboxAnswers.js'
@@ -16,6 +17,9 @@ import { workingTreeOf } from './workspace/workspace.js'
 
 const NO_UNITS: ReadonlySet<string> = new Set()
 
+const endedUnknown = ({ subStep, outcome }: Failure): boolean =>
+  subStep !== undefined && subStep.idempotent !== false && outcome === 'unknown'
+
 /** `unsaved`: revisions that the first save includes. */
 export const makeRunScope = <Outputs, Input>(
   environment: SecuredEnvironment,
@@ -24,11 +28,13 @@ export const makeRunScope = <Outputs, Input>(
   {
     checkpoint,
     unsaved = [],
-    policy = {}
+    policy = {},
+    consented = []
   }: {
     readonly checkpoint: Checkpoint
     readonly unsaved?: ReadonlyArray<Revision>
     readonly policy?: RunScope['policy']
+    readonly consented?: RunScope['consented']
   }
 ): { readonly scope: RunScope; readonly dispose: () => void } => {
   const { runId } = checkpoint
@@ -50,7 +56,13 @@ export const makeRunScope = <Outputs, Input>(
     rejectedAnswers: new Map(),
     notRetried: new Set(),
     partSpans: new Map(),
-    interruptedUnits: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
+    interruptedUnits: new Map(Array.from(inFlight(checkpoint.state), (one) => [one.unit, one.suspended === true])),
+    unknownEnds: new Set(
+      Array.from(failures(checkpoint.state))
+        .filter(endedUnknown)
+        .map(({ unit }) => unit)
+    ),
+    consented,
     awake: NO_UNITS,
     artifacts: nothingPut(),
     stopping,

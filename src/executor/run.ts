@@ -5,6 +5,8 @@ import { defined } from '../domain/data/defined.js'
 import type { Claim, ClaimOptions, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
+import type { Answer } from '../domain/plan/Plan.js'
+import type { Unit } from '../domain/workflow/Unit.js'
 import { executePlan } from './executePlan.js'
 import type { Executor } from './ExecutorCall.js'
 import { callProblems, unless } from './arguments.js'
@@ -175,7 +177,8 @@ const executePrepared = async <Outputs, Input>(
   const { scope, dispose } = makeRunScope(environment, program, claim, {
     checkpoint,
     unsaved,
-    policy: policyOf(how)
+    policy: policyOf(how),
+    consented: consentedBy(how)
   })
   try {
     const ready = await makeReady(scope, plan, overrides)
@@ -198,6 +201,13 @@ const policyOf = (how: WantedRun<unknown>): Policy => {
   if (how._tag === 'Run') return {}
   const { changes, onChanged, onRecovered } = how.options
   return defined({ changes, onChanged, onRecovered })
+}
+
+const consentedBy = (how: WantedRun<unknown>): ReadonlyArray<Unit> => {
+  if (how._tag === 'Run') return []
+  const { fromStep, confirm = new Map<Unit, Answer>() } = how.options
+  const again = [...confirm].flatMap(([unit, { _tag }]) => (_tag === 'Again' ? [unit] : []))
+  return fromStep === undefined ? again : [fromStep, ...again]
 }
 
 /** A new run has no owner to supersede. */

@@ -4,18 +4,18 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
-import { memoryArtifacts, memoryStorage } from '../../src/adapters/memory.js'
+import { memoryArtifacts, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
 import { environmentSecrets, nodeEnvironment } from '../../src/adapters/node/index.js'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import * as State from '../../src/domain/checkpoint/CheckpointState.js'
 import * as Units from '../../src/domain/checkpoint/Units.js'
 import * as StepError from '../../src/domain/data/StepError.js'
-import { transient } from '../../src/domain/data/StepFailure.js'
+import { permanent, transient } from '../../src/domain/data/StepFailure.js'
 import { describeQuestion, explain } from '../../src/domain/explain/Explain.js'
 import type { Answer, PlanOptions } from '../../src/domain/plan/Plan.js'
 import type { RetryPolicy } from '../../src/domain/workflow/RetryPolicy.js'
 import { never as noRetry } from '../../src/domain/workflow/RetryPolicy.js'
-import { confirm } from '../../src/index.js'
+import { answer, confirm } from '../../src/index.js'
 import { planRun } from '../../src/executor/planRun.js'
 import type { Program, RunSubStep, StepContext, SubStepContext, TaskSpec } from '../../src/executor/program/Program.js'
 import * as P from '../../src/executor/program/Program.js'
@@ -376,6 +376,21 @@ describe('a call that differs from the record', () => {
   })
 })
 
+test('a later call that is not idempotent runs without a question after a wait: no crash left it in doubt', async () => {
+  const { go, ran, noting, environment } = runs({ requests: memoryRequests() })
+  const agent = async ({ step, waitFor }: Context): Promise<void> => {
+    await step('turn', noting('turn', 1))
+    await waitFor('approval')
+    await step('turn', { idempotent: false }, noting('turn#2', 2))
+  }
+  await go(agent)
+  assert.ok(E.isRight(await answer('r', 'agent/approval', 'yes')(environment)()))
+  outputOf(await go(agent))
+  assert.deepEqual(ran, ['turn', 'turn#2'])
+})
+
+const again = (unit: string): PlanOptions['confirm'] => new Map([[unit, { _tag: 'Again' }]])
+
 describe('a sub-step declared non-idempotent after its attempt was cut short', () => {
   /** A task that was stopped in an idempotent sub-step, and the same task with that sub-step declared non-idempotent. */
   const stopped = async (was: { readonly idempotent?: false } = {}) => {
@@ -410,6 +425,55 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
     assert.equal(outputOf(await next.go(marked, { version: '2' }, { confirm })), 1)
     assert.deepEqual(next.ran, ['pay'])
   })
+
+  test('a failed sub-step that is now declared non-idempotent needs confirmation if its outcome is unknown', async () => {
+    for (const outcome of ['unknown', 'notApplied'] as const) {
+      const { go, ran, noting } = runs()
+      await go(async ({ step }) => {
+        await step('pay', () => TE.left(permanent(StepError.make('Lost', 'connection lost'), outcome)))
+      })
+      const marked = async ({ step }: Context): Promise<unknown> =>
+        await step('pay', { idempotent: false }, noting('pay', 1))
+      const ended = await go(marked)
+      if (outcome === 'unknown') {
+        assert.equal(errorOf(ended).code, 'SUB_STEP_IN_DOUBT')
+        assert.deepEqual(ran, [])
+        outputOf(await go(marked, {}, { confirm: again('agent/pay') }))
+      }
+      assert.deepEqual(ran, ['pay'])
+    }
+  })
+
+  test.each([
+    ['a restart from it', ['pay', 'b'], { fromStep: 'agent/pay' }],
+    [
+      'a restart from an earlier one, answered with "again"',
+      ['a', 'pay', 'b'],
+      { fromStep: 'agent/a', confirm: again('agent/pay') }
+    ]
+  ])(
+    'a completed sub-step of an edited task runs again without a second question after %s',
+    async (_, ran, options) => {
+      const stopper = new AbortController()
+      const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+      const agent =
+        (noting: typeof one.noting) =>
+        async ({ step }: Context): Promise<void> => {
+          await step('first', noting('first', 1))
+          await step('a', noting('a', 1))
+          await step('pay', { idempotent: false }, noting('pay', 1))
+          await step('b', () => {
+            if (noting !== one.noting) return noting('b', 1)()
+            stopper.abort()
+            return new Promise<number>(() => undefined)
+          })
+        }
+      await one.go(agent(one.noting), { version: '1' })
+      const next = runs({ ...one.environment, interrupt: never })
+      outputOf(await next.go(agent(next.noting), { version: '2' }, options))
+      assert.deepEqual(next.ran, ran)
+    }
+  )
 
   test.each([
     ['the code of its edited task waits before the sub-step', false],

@@ -114,7 +114,7 @@ export const conclude = async (
   const { open, waits, staleWaits, refused, isOverrun } = closing === undefined ? NOTHING_OPEN : await closing
   if (ended._tag === 'Suspended' && refused === undefined) {
     suspend(attempt)
-    scope.interruptedUnits.add(place.unit)
+    scope.interruptedUnits.set(place.unit, true)
     return { _tag: 'Suspended', waits, ...(staleWaits.length === 0 ? {} : { dropped: staleWaits }) }
   }
   end(attempt)

@@ -31,8 +31,10 @@ import type { Place } from '../Values.js'
 export interface Root {
   readonly scope: RunScope
   readonly place: Place
-  /** The attempt repeats one that was cut short. */
+  /** The attempt repeats one that was suspended or cut short. */
   readonly isRepeated: boolean
+  /** The attempt repeats one that was cut short, when a sub-step may have been open. */
+  readonly isCutShort: boolean
   /** The sub-steps whose recorded outputs this attempt has used. */
   readonly reused: Set<Unit>
   /** The sub-steps that this attempt has run, and the waits that it has begun or continues. */

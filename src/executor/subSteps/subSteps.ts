@@ -44,6 +44,7 @@ import type { Place } from '../Values.js'
 /** What the calls of an attempt need. The rest is made at the first call, because most tasks make none. */
 export interface AttemptCalls extends LazyCalls<AttemptCalls> {
   readonly isRepeated: boolean
+  readonly isCutShort: boolean
   readonly scope: RunScope
   readonly toRun: Pick<StepToRun<ProgramTask>, 'place' | 'step'>
   readonly attempt: Attempt
@@ -73,9 +74,12 @@ export const subStepsOfAttempt = (
   attempt: Attempt,
   settle: AttemptCalls['settle']
 ): AttemptCalls => {
-  const isRepeated = scope.interruptedUnits.delete(toRun.place.unit)
+  const { unit } = toRun.place
+  const wasSuspended = scope.interruptedUnits.get(unit)
+  scope.interruptedUnits.delete(unit)
   return {
-    isRepeated,
+    isRepeated: wasSuspended !== undefined,
+    isCutShort: wasSuspended === false,
     scope,
     toRun,
     attempt,
@@ -88,13 +92,14 @@ export const subStepsOfAttempt = (
 }
 
 const callsOf = (self: AttemptCalls): Calls => {
-  const { scope, toRun, isRepeated, attempt, settle } = self
+  const { scope, toRun, isRepeated, isCutShort, attempt, settle } = self
   const { place, step: task } = toRun
   const suspend = (): void => settle({ _tag: 'Suspended' })
   const root: Root = {
     scope,
     place,
     isRepeated,
+    isCutShort,
     reused: new Set(),
     own: new Set(),
     refused: undefined,
@@ -203,7 +208,7 @@ const runUnlessRecorded = async (level: Level, call: SubStepCall): Promise<CallE
   }
   const ended = recordedEnd(root, unit, subStep, (record) => outputOf(call, record))
   if (ended !== undefined) return ended
-  if (subStep.idempotent === false && mayHaveStarted(level, call))
+  if (subStep.idempotent === false && mayHaveActed(level, call))
     return await leaveInDoubt(root, [{ unit, call: subStep }], unit)
   return await runSubStep(level, call)
 }
@@ -214,19 +219,22 @@ const outputOf = ({ convert }: SubStepCall, record: OutputRecord): CallEnd => {
 }
 
 /**
- * Returns whether an earlier attempt may have started this call without recording that, because the call was idempotent then. There are two signs
- * of it: its task was edited since, or the first call of its name is recorded as idempotent. Neither counts after an answer that lets this call run
- * again.
+ * Returns whether an earlier attempt may have done the work of this call, which was idempotent then: it failed with an unknown outcome, or its start
+ * was not recorded. There are two signs of the latter: its task was edited since, or the first call of its name is recorded as idempotent. None
+ * counts after an answer or option that lets this call run again.
  */
-const mayHaveStarted = ({ root }: Level, { unit }: SubStepCall): boolean => {
-  if (!root.isRepeated) return false
-  const { completedSteps, state } = root.scope.recorder.checkpoint()
+const mayHaveActed = ({ root }: Level, { unit }: SubStepCall): boolean => {
+  const { recorder, consented, unknownEnds } = root.scope
+  const { completedSteps, state } = recorder.checkpoint()
   const { edited, confirmed = [] } = Units.get(State.inFlight(state), root.place.unit) ?? {}
-  if (confirmed.some((one) => isWithin(unit, one))) return false
+  if ([...confirmed, ...consented].some((one) => isWithin(unit, one))) return false
+  if (unknownEnds.has(unit)) return true
+  if (!root.isRepeated) return false
   const first = withoutNumber(unit)
   // This attempt ran the first call of the name, so no earlier attempt can have reached a later one.
   if (root.own.has(first)) return false
   if (edited === true) return true
+  if (!root.isCutShort) return false
   const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
   return before !== undefined && before.idempotent !== false
 }
