@@ -1,6 +1,6 @@
 /**
- * Plans a stored run from its state, input, workspace and evidence. All planning goes through this module; it claims, runs and writes
- * nothing.
+ * Plans a stored run from its state, input, workspace and evidence. All planning of the executor goes through this module; it claims, runs and
+ * writes nothing.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -68,7 +68,7 @@ export type TryPlanOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
  * `WorkspaceMissing`, `NoWorkspaces`), if the run was cancelled or moved (`RunCancelled`, `RunMoved`), if there is no plan (`PlanError`,
  * `InvalidInput`, `InputChanged`, `InvalidOptions`), or if the storage or the evidence cannot be read. It does not claim the run, and reads its
  * secrets only to redact `InvalidInput`: a resume may still fail with `HeldBy` or `SecretsMissing`. While a process owns the run, the plan is
- * that of a resume if the process ended now. It ignores requests: if a cancel was requested, a resume records it and runs nothing.
+ * that of a resume if the process ended now. Of the requests it counts only answers: if a cancel was requested, a resume records it and runs nothing.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -90,7 +90,7 @@ const REQUIRED: Readonly<Partial<Record<CallName, ReadonlyArray<string>>>> = {
   resumeAll: ['workflows']
 }
 
-/** The calls that run nothing, and ignore the options of a run: hosts pass one object to all calls. */
+/** The calls that ignore the options of a run, because they start no step: hosts pass one object to all calls. */
 const IGNORING_RUN_OPTIONS: ReadonlySet<CallName> = new Set(['oneRun', 'answer', 'confirm', 'pause', 'list'])
 
 const RUN_OPTIONS: OptionTable = Object.fromEntries(Object.keys(KNOWN.runOrResume).map((option) => [option, anything]))

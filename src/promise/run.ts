@@ -205,8 +205,8 @@ export const cancel = (options: Options): Promise<CancelResult> =>
 
 /**
  * Returns what a resume would do, and why; see `planRun` of `dogear`. Runs and writes nothing. Rejects with a {@link RunFailure} if the
- * run is missing, cancelled or moved, if its workspace is missing, or if there is no plan. It ignores requests: if a cancel was requested, a
- * resume records it and runs nothing.
+ * run is missing, cancelled or moved, if its workspace is missing, or if there is no plan. Of the requests it counts only answers: if a cancel was
+ * requested, a resume records it and runs nothing.
  *
  * @example
  * import { explain } from 'dogear'

@@ -136,7 +136,7 @@ const pointer = (self: Connection): E.Either<PointerError, O.Option<ContinueHere
   return E.isLeft(found) ? found : E.right(O.some(found.right))
 }
 
-/** Reports the pointer as invalid if its database is damaged or newer. */
+/** A newer schema makes the pointer invalid. A damaged database does not: without a run it is a `ReadFailed` or `WriteFailed`. */
 const asPointerError = <A>(result: E.Either<PointerError | Failure, A>): E.Either<PointerError, A> => {
   if (E.isRight(result)) return result
   const error = result.left

@@ -165,8 +165,8 @@ export const previewRemoval =
 type Kept = Pick<KeptRun, 'reason' | 'why'>
 
 /**
- * Removes up to `REMOVALS_AT_ONCE` runs at a time; `remove` returns why a run stays. Each removal starts in its own turn of the event loop:
- * else a store that answers without waiting would block the process, and an interrupt with it.
+ * Removes up to `REMOVALS_AT_ONCE` runs at a time; `remove` returns why a run stays. Each removal after these starts in its own turn of the event
+ * loop: else a store that answers without waiting would block the process, and an interrupt with it.
  */
 const removeEach = async <A>(
   { interrupt }: Environment,
