@@ -208,7 +208,7 @@ const KEPT: Dropped = { units: [], keeps: true }
 
 const NOTHING: Dropped = { units: [], keeps: false }
 
-/** `isAll`: the whole may be named although a part has nothing to drop. Else that part keeps its key: it may have run under it earlier. */
+/** `isAll`: the whole may be named even if a part has nothing to drop. Otherwise that part keeps its key, under which it may have run earlier. */
 const joined = (all: ReadonlyArray<Dropped>, isAll = true): Dropped => {
   const dropping = all.filter(({ units }) => units.length > 0)
   const keeps = all.some((one) => one.keeps) || (!isAll && dropping.length > 0 && dropping.length < all.length)
@@ -327,7 +327,7 @@ const kept = (
   return [...changes.values()]
 }
 
-/** An `Assumed` change for each unit assumed done without a record that stays, or with one that lacks the output. A composite follows its parts. */
+/** An `Assumed` change for each unit that is assumed done and keeps no record, or one without this output. A composite comes after its parts. */
 const assumed = (
   known: PlanFacts,
   isTakenBack: (decision: Decision) => boolean,

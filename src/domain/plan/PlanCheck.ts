@@ -108,8 +108,8 @@ const isForced = (comparison: Comparison, unit: Unit): boolean =>
   definitionOf(comparison, unit) !== undefined && isForcedBy(comparison.context.demands.of(unit))
 
 /**
- * Returns whether a resume could repeat an effect and raise no question: an edit made a unit that is not idempotent another kind, or another step
- * may do the same now that the unit is removed, waits, or has lost its number. An option that forces that step is consent.
+ * Returns whether a resume could repeat an effect without a question: an edit changed the kind of a unit that is not idempotent; or it removed the
+ * unit, made it a wait or took its number, and another step may do the same now. An option that forces that step is consent.
  */
 const mayRepeat = (comparison: Comparison, unit: Unit, was: Node | undefined, now: Step | undefined): boolean => {
   const inside = Units.within(comparison.checkpoint.completedSteps, unit)

@@ -19,7 +19,7 @@ export interface KnownSubStep {
   readonly call: SubStep
 }
 
-/** By task: the recorded sub-steps in order, each after those in doubt in it, then failed ones, those in flight, and pending ones. */
+/** By task: the recorded sub-steps in order, each after the ones in doubt inside it; then failed ones, those in flight, and pending ones. */
 export type SubStepsByTask = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
 
 export const subStepsOf = (

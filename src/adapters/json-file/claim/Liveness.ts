@@ -11,7 +11,7 @@ import type { ProcessIdentity } from './Processes.js'
 import { equals } from './Processes.js'
 import * as Socket from './Socket.js'
 
-/** The owner of the journal with the highest number, unless it is dead or the journal has no claim record. */
+/** The owner of the journal with the highest number, unless it is dead, has released the journal, or has no claim record there. */
 export const holderOf = async (
   context: Context,
   layout: Layout.Layout,

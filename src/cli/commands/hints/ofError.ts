@@ -16,7 +16,7 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
     ? []
     : afterRunError(typed, error.error, error.run)
 
-/** Redacts secrets. */
+/** Adds the next actions, with the secrets in typed words redacted. */
 export const withNextActions = (typed: Typed, redaction: Redaction.Redaction, error: CliError): CliError => {
   if (error._tag !== 'NotDone') return error
   const words = typed.words.map((word) => Redaction.text(redaction, word))

@@ -34,7 +34,7 @@ type Way = Pick<PlanOptions, 'changes' | 'fromStep' | 'restartWave'> & { readonl
 
 /**
  * Offers the first way that has a plan. Its command answers `again` to the questions about units that its text names, and leaves the others open. A
- * restart of a wave is offered only if it raises no question. `what`: the text, or what makes it from the plan and its options.
+ * restart of a wave is offered only if it raises no question. `what`: the text, or a function that makes it from the plan and its options.
  */
 export const offer = (
   place: Place,

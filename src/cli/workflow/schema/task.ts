@@ -143,7 +143,7 @@ const retry: Schema<RetryPolicy> = mapped(
   }
 )
 
-/** Takes a number as it is written. */
+/** A number counts as it is written: `1.10` is not `1.1`. */
 const version: Schema<string> = either(
   (node) => node._tag === 'Scalar' && typeof node.value === 'number',
   {
@@ -256,7 +256,7 @@ export const taskOf = (read: Task, { warn, unit: { at, name } }: Reading, isName
   const policy = retry?.value === false ? undefined : retry?.value
   const idempotent = read.idempotent?.value ?? true
   if (retry !== undefined && policy !== undefined && !idempotent)
-    warn(retry.entry.at, `"${name}" is not idempotent: it is retried only if its command could not be started`)
+    warn(retry.entry.at, `"${name}" is not idempotent: it is retried only if its command did not start`)
   const limit = timeout === undefined ? DEFAULT_TIMEOUT_MILLIS : timeout.value
   return {
     _tag: 'Task',
