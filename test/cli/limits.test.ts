@@ -31,6 +31,8 @@ const files: Readonly<Record<string, (n: number) => string>> = {
   'aliases where names belong': (n) => groups(1, () => `shell: x, needs: [${times(n, () => '*x', ', ')}]`),
   'numbers beyond double precision': (n) =>
     `name: w\ninput: { a: [${'99999999999999999999, '.repeat(n)}] }\nsteps: [{ shell: x }]`,
+  'a mapping with many keys': (n) =>
+    `name: w\ninput:\n${times(n, (index) => `  k${index}: ${index}\n`)}steps: [{ shell: x }]`,
   'groups with unknown needs': (n) => groups(n, (index) => `shell: x, needs: [x${index}]`),
   'variables that are captured twice': (n) => steps(n, (index) => `shell: x, capture: c${index >> 1}`),
   'invalid escapes': (n) => `a: "${'\\q'.repeat(n)}"`,
@@ -77,6 +79,7 @@ describe('the time to check a workflow file', () => {
   test.each([
     ['aliases where names belong', 4_000],
     ['numbers beyond double precision', 2_000],
+    ['a mapping with many keys', 2_000],
     ['invalid escapes', 5_000],
     ['groups with unknown needs', 500],
     ['variables that are captured twice', 500],
