@@ -5,6 +5,7 @@ import type { Unit } from '../domain/workflow/Unit.js'
 import type { OutputMismatch } from '../domain/workflow/Workflow.js'
 import type { DecisionTree, PlanOptions } from '../domain/plan/Plan.js'
 import type { StepFailure } from '../domain/data/StepFailure.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
@@ -62,8 +63,8 @@ export interface RunScope {
   readonly restarts: Map<Unit, number>
   /** Units that were in flight when the execution began or were suspended since, until they start again. Value: whether suspended. */
   readonly interruptedUnits: Map<Unit, boolean>
-  /** Idempotent sub-steps that had failed with an unknown outcome when the execution began. */
-  readonly unknownEnds: ReadonlySet<Unit>
+  /** The state that the execution began with, before its plan dropped anything. */
+  readonly loaded: Checkpoint
   /** Units that an option of the call lets run again. */
   readonly consented: ReadonlyArray<Unit>
   /** Why answers to waits were rejected. */

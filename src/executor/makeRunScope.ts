@@ -1,7 +1,6 @@
 /** Makes the `RunScope` of one execution. */
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
-import type { Failure } from '../domain/checkpoint/CheckpointState.js'
-import { failures, inFlight } from '../domain/checkpoint/CheckpointState.js'
+import { inFlight } from '../domain/checkpoint/CheckpointState.js'
 import type { Claim, Revision } from '../ports/CheckpointStorage.js'
 import type { Program } from './program/Program.js'
 import { recordAnswers } from './requests/inboxAnswers.js'
@@ -16,9 +15,6 @@ import { nothingPut } from './workspace/artifacts.js'
 import { workingTreeOf } from './workspace/workspace.js'
 
 const NO_UNITS: ReadonlySet<string> = new Set()
-
-const endedUnknown = ({ subStep, outcome }: Failure): boolean =>
-  subStep !== undefined && subStep.idempotent !== false && outcome === 'unknown'
 
 /** `unsaved`: revisions that the first save includes. */
 export const makeRunScope = <Outputs, Input>(
@@ -57,11 +53,7 @@ export const makeRunScope = <Outputs, Input>(
     notRetried: new Set(),
     partSpans: new Map(),
     interruptedUnits: new Map(Array.from(inFlight(checkpoint.state), (one) => [one.unit, one.suspended === true])),
-    unknownEnds: new Set(
-      Array.from(failures(checkpoint.state))
-        .filter(endedUnknown)
-        .map(({ unit }) => unit)
-    ),
+    loaded: checkpoint,
     consented,
     awake: NO_UNITS,
     artifacts: nothingPut(),

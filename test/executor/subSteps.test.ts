@@ -444,6 +444,33 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
     }
   })
 
+  test.each<[string, PlanOptions, ReadonlyArray<string>]>([
+    ['an answer "again" about the task, which needs none', { confirm: again('agent') }, []],
+    ['a restart from its first call', { fromStep: 'agent/pay' }, ['pay']]
+  ])(
+    'a later call of a name that is now declared non-idempotent needs confirmation after %s',
+    async (_, options, ran) => {
+      const stopper = new AbortController()
+      const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+      const agent =
+        (noting: typeof one.noting) =>
+        async ({ step }: Context): Promise<void> => {
+          const how = noting === one.noting ? {} : ({ idempotent: false } as const)
+          await step('first', noting('first', 1))
+          await step('pay', how, noting('pay', 1))
+          await step('pay', how, () => {
+            if (noting !== one.noting) return noting('pay#2', 1)()
+            stopper.abort()
+            return new Promise<number>(() => undefined)
+          })
+        }
+      await one.go(agent(one.noting), { version: '1' })
+      const next = runs({ ...one.environment, interrupt: never })
+      assert.equal(errorOf(await next.go(agent(next.noting), { version: '2' }, options)).code, 'SUB_STEP_IN_DOUBT')
+      assert.deepEqual(next.ran, ran)
+    }
+  )
+
   test.each([
     ['a restart from it', ['pay', 'b'], { fromStep: 'agent/pay' }],
     [

@@ -224,20 +224,24 @@ const outputOf = ({ convert }: SubStepCall, record: OutputRecord): CallEnd => {
  * counts after an answer or option that lets this call run again.
  */
 const mayHaveActed = ({ root }: Level, { unit }: SubStepCall): boolean => {
-  const { recorder, consented, unknownEnds } = root.scope
+  const { recorder, consented, loaded } = root.scope
   const { completedSteps, state } = recorder.checkpoint()
   const { edited, confirmed = [] } = Units.get(State.inFlight(state), root.place.unit) ?? {}
-  if ([...confirmed, ...consented].some((one) => isWithin(unit, one))) return false
-  if (unknownEnds.has(unit)) return true
+  const isInside = (one: Unit): boolean => one.length > root.place.unit.length && isWithin(unit, one)
+  if ([...confirmed, ...consented].some(isInside)) return false
+  if (endedUnknown(Units.get(State.failures(loaded.state), unit))) return true
   if (!root.isRepeated) return false
   const first = withoutNumber(unit)
-  // This attempt ran the first call of the name, so no earlier attempt can have reached a later one.
-  if (root.own.has(first)) return false
+  // Only this attempt ran the first call of the name, so no earlier one can have reached a later call.
+  if (root.own.has(first) && !Units.has(loaded.completedSteps, first)) return false
   if (edited === true) return true
   if (!root.isCutShort) return false
   const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
   return before !== undefined && before.idempotent !== false
 }
+
+const endedUnknown = (failure: State.Failure | undefined): boolean =>
+  failure?.outcome === 'unknown' && failure.subStep?.idempotent !== false
 
 /**
  * Runs a sub-step and records its end, unless it is stopped: then the repeated attempt of its task runs it again. If it is not idempotent and may
