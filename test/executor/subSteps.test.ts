@@ -391,6 +391,23 @@ test('a later call that is not idempotent runs without a question after a wait: 
 
 const again = (unit: string): PlanOptions['confirm'] => new Map([[unit, { _tag: 'Again' }]])
 
+test('the output of an answer "done" replaces the recorded one of a sub-step after the restarted one', async () => {
+  const { go, ran, noting } = runs()
+  let isBroken = true
+  const agent = async ({ step }: Context): Promise<unknown> => {
+    await step('first', noting('first', 1))
+    await step('a', noting('a', 1))
+    const paid = await step('pay', { idempotent: false }, noting('pay', 1))
+    if (isBroken) throw new Error('broken')
+    return paid
+  }
+  await go(agent)
+  isBroken = false
+  const confirm = new Map([['agent/pay', { _tag: 'Done', output: 7 }]] as const)
+  assert.equal(outputOf(await go(agent, {}, { fromStep: 'agent/a', confirm })), 7)
+  assert.deepEqual(ran, ['first', 'a', 'pay', 'a'])
+})
+
 describe('a sub-step declared non-idempotent after its attempt was cut short', () => {
   /** A task that was stopped in an idempotent sub-step, and the same task with that sub-step declared non-idempotent. */
   const stopped = async (was: { readonly idempotent?: false } = {}) => {

@@ -193,9 +193,15 @@ const ofLeaf = (walk: Walk, decision: Decision): Dropped => {
   return { units: [unit], keeps: false }
 }
 
-/** Drops only the sub-steps that run again, if the task keeps others. */
+/** Drops only the sub-steps that run again, or whose record an answer replaces, if the task keeps others. */
 const ofTask = (walk: Walk, decision: Decision, parts: ReadonlyArray<DecisionTree>): Dropped => {
-  const again = parts.flatMap((part) => (part.decision._tag === 'Run' ? [part.decision.unit] : []))
+  const losesRecord = (part: Decision): boolean => {
+    const record = recordOf(walk.known, part)
+    return part._tag === 'Skip'
+      ? record !== undefined && isReplaced(walk.known, { decision: part, record })
+      : part._tag === 'Run'
+  }
+  const again = parts.flatMap((part) => (losesRecord(part.decision) ? [part.decision.unit] : []))
   if (again.length === 0) return ofLeaf(walk, decision)
   walk.first ??= decision
   if (parts.every((part) => part.decision._tag !== 'Skip')) return { units: [decision.unit], keeps: false }
