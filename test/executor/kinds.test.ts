@@ -148,18 +148,24 @@ describe('an unfinished task with a completed sub-step', () => {
     })
   }
 
-  test('a task with a completed non-idempotent sub-step may become a wave with a group at the path of the sub-step only after confirmation', async () => {
-    const { options, calls, agent } = failing(false)
-    assert.equal((await runOutcome(agent, options))._tag, 'Failed')
-    const edited = start().wave('a', { pay: () => calls.push('group') })
-    const outcome = await runOutcome(edited, { ...options, changes: 'ignore' })
-    assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'Unconfirmed', JSON.stringify(outcome))
-    assert.deepEqual(
-      outcome.error.questions.map(({ unit, reason }) => [unit, reason]),
-      [['a/pay', { _tag: 'MayHaveRun' }]]
-    )
-    assert.deepEqual(calls, ['pay'])
-  })
+  test.each([
+    ['sub-step', false, 'ignore'],
+    ['group', true, 'completed']
+  ] as const)(
+    'a group at the path of a completed sub-step runs only after confirmation if the %s is not idempotent',
+    async (what, idempotent, changes) => {
+      const { options, calls, agent } = failing(idempotent)
+      assert.equal((await runOutcome(agent, options))._tag, 'Failed')
+      const edited = start().wave('a', { pay: { idempotent: what !== 'group', run: () => calls.push('group') } })
+      const outcome = await runOutcome(edited, { ...options, changes })
+      assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'Unconfirmed', JSON.stringify(outcome))
+      assert.deepEqual(
+        outcome.error.questions.map(({ unit, reason }) => [unit, reason]),
+        [['a/pay', { _tag: 'MayHaveRun' }]]
+      )
+      assert.deepEqual(calls, ['pay'])
+    }
+  )
 
   test('a task with a completed sub-step may get other code, whose calls are compared with the record', async () => {
     const { options, calls, agent } = failing(false)

@@ -389,7 +389,7 @@ test('a later call that is not idempotent runs without a question after a wait: 
   assert.deepEqual(ran, ['turn', 'turn#2'])
 })
 
-const again = (unit: string): PlanOptions['confirm'] => new Map([[unit, { _tag: 'Again' }]])
+const again = (unit: string): NonNullable<PlanOptions['confirm']> => new Map([[unit, { _tag: 'Again' }]])
 
 test('the output of an answer "done" replaces the recorded one of a sub-step after the restarted one', async () => {
   const { go, ran, noting } = runs()

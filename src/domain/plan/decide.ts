@@ -90,14 +90,15 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
 }
 
 /**
- * Detects a new unit that runs only after confirmation: at the path of a sub-step that completed and is not idempotent, or at, around or inside
+ * Detects a new unit that runs only after confirmation: at the path of a sub-step that completed, if either is not idempotent, or at, around or inside
  * the path of one that may have taken effect.
  */
-const replacesCall = (context: PlanContext, { unit, stepIndex, record }: Placed): boolean => {
+const replacesCall = (context: PlanContext, { unit, step, stepIndex, record }: Placed<Step>): boolean => {
   if (record !== undefined) return false
   const { calls, around } = context.callsInDoubt
   const { workflow, items } = context.checkpoint
-  const acted = recordAt(context, unit)?.subStep?.idempotent === false
+  const call = recordAt(context, unit)?.subStep
+  const acted = call?.idempotent === false || (call !== undefined && call.wait === undefined && !isIdempotent(step))
   const mayHaveActed = calls.size > 0 && (around.has(unit) || [unit, ...ancestors(unit)].some((one) => calls.has(one)))
   return (acted || mayHaveActed) && find(workflow, items, unit, stepIndex) === undefined
 }
