@@ -85,7 +85,8 @@ export const whyKept = async (
   { workspaces }: Environment,
   { runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>
 ): Promise<{ readonly reason: 'hasWorkspace' | 'failed'; readonly why: string } | undefined> => {
-  if (!isOwn(workspace) || workspaces === undefined) return undefined
+  if (!isOwn(workspace)) return undefined
+  if (workspaces === undefined) return { reason: 'failed', why: NO_WORKSPACES }
   const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
   if (E.isLeft(found))
     return { reason: 'failed', why: `its workspace cannot be read: ${describeWorkspace(found.left)}` }
@@ -93,6 +94,9 @@ export const whyKept = async (
   const remedy = workspace.kind === 'worktree' ? 'Merge it, or clean it' : 'Clean it'
   return { reason: 'hasWorkspace', why: `its workspace is still there: ${workspace.path}. ${remedy}` }
 }
+
+const NO_WORKSPACES =
+  'the environment has no `workspaces`, so its workspace may still be there; set them, as in { workspaces: workspaces(folder) }'
 
 /** What a caller checked of a run before it removes it. */
 type Checked = Pick<RunSummary, 'runId' | 'revision' | 'updatedAt'>
