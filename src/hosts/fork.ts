@@ -18,6 +18,7 @@ import { text } from '../domain/data/Options.js'
 import { PLAN_OPTIONS } from '../domain/plan/planOptions.js'
 import { argumentProblems, callProblems, unless } from '../executor/arguments.js'
 import { optionsWithInput } from '../executor/input.js'
+import { toJson } from '../executor/program/conversions.js'
 import { requireNoQuestions } from '../executor/planRun.js'
 import { planRecorded } from '../executor/requests/confirm.js'
 import { handleLateRequests } from '../executor/requests/recordRequests.js'
@@ -56,7 +57,7 @@ export interface ForkedRun {
  * the same storage do so. The old run stays as it is, whatever its status. Everything before `fromStep` counts as done, as in a resume with
  * `fromStep`; every unit that runs has an idempotency key of its own. Plans the recorded definition, so the new run may be resumed with an
  * edited one. Artifacts of kept records are copied. Fails with `ForkRefused` if the old run has a workspace of its own, with `RunMoved`
- * if it was moved, and with `RunExists` if the new id exists.
+ * if it was moved, with `RunExists` if the new id exists, and with `InvalidInput` if the input is not plain JSON.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -124,6 +125,8 @@ const firstRevisionOf = async (
   newId: string,
   { fromStep, input, ...answers }: ForkOptions
 ): Promise<E.Either<RunError, { readonly checkpoint: Checkpoint; readonly change: Change }>> => {
+  const json = toJson(input)
+  if (E.isLeft(json)) return E.left({ _tag: 'InvalidInput', ...json.left })
   const view = await storedRun(runId)(environment)()
   if (E.isLeft(view)) return view
   if (O.isNone(view.right)) return E.left({ _tag: 'NoSuchRun', runId })
@@ -132,7 +135,7 @@ const firstRevisionOf = async (
   if (found._tag === 'Recovered') return recoveryRefused(runId, found)
   const secured = await secure(environment, input === undefined && answers.confirm === undefined ? {} : old.workflow)
   if (E.isLeft(secured)) return secured
-  const given = input === undefined ? E.right(undefined) : withoutSecrets(secured.right, input)
+  const given = json.right === undefined ? E.right(undefined) : withoutSecrets(secured.right, json.right)
   if (E.isLeft(given)) return given
   const wanted = optionsWithInput(old, { ...answers, fromStep, reopen: true }, given.right)
   if (E.isLeft(wanted)) return wanted

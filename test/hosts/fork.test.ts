@@ -8,7 +8,7 @@ import { describe, test } from 'vitest'
 import { fileArtifacts, jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { memoryArtifacts, memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
 import { nodeEnvironment, workspaces } from '../../src/adapters/node/index.js'
-import type { CheckpointStorage, RunError } from '../../src/index.js'
+import type { CheckpointStorage, Json, RunError } from '../../src/index.js'
 import { fork as forkInFp } from '../../src/index.js'
 import { cancel, fork, isRunFailure, listRuns, resume, runOutcome, viewRun, workflow } from '../../src/promise/index.js'
 import { withFaults } from '../../src/testing/faults.js'
@@ -175,6 +175,24 @@ describe('fork', () => {
     await runOutcome(program(''), { id: 'old', storage, input: 'a' })
     await fork({ id: 'old', newId: 'new', fromStep: 'two', input: 'b', storage })
     assert.equal((await resume(program('!'), { id: 'new', storage })).two, 'b!')
+  })
+
+  test('a fork is refused, and creates nothing, if its input is not plain JSON', async () => {
+    const storage = memoryStorage()
+    await runOutcome(logging().program, { id: 'old', storage })
+    const cyclic: Record<string, unknown> = {}
+    cyclic['self'] = cyclic
+    for (const [input, path, found] of [
+      [() => 1, '$', 'a function'],
+      [{ at: Number.NaN }, '$.at', 'NaN'],
+      [{ at: new Date(0) }, '$.at', 'a Date'],
+      [10n, '$', 'a bigint'],
+      [cyclic, '$.self', 'a cycle']
+    ] as const) {
+      const forked = fork({ id: 'old', newId: 'new', fromStep: 'two', input: input as unknown as Json, storage })
+      assert.deepEqual(await refusal(forked), { _tag: 'InvalidInput', path, expected: `plain JSON, not ${found}` })
+    }
+    assert.deepEqual(await idsIn(storage), ['old'])
   })
 
   test('the record of a fork names the run, the revision and the unit that it comes from', async () => {
