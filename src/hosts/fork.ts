@@ -29,6 +29,8 @@ import { revisionOf } from '../executor/storage/Recorder.js'
 import { storedRun } from '../executor/storage/runs.js'
 import { recoveryRefused, withClaim } from '../executor/storage/stored.js'
 import { copyArtifacts, namedArtifacts } from '../executor/workspace/copyArtifacts.js'
+import { removeArtifacts } from '../executor/workspace/onSuccess.js'
+import type { Claim } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 
 /**
@@ -97,26 +99,43 @@ const forkNow =
   async () => {
     const first = await firstRevisionOf(environment, runId, newId, options)
     if (E.isLeft(first)) return first
-    const { checkpoint, change } = first.right
+    const { checkpoint } = first.right
     // A claim would leave a trace in an existing run, and take it from a dead owner.
     const existing = await load(environment, newId)
     if (E.isLeft(existing)) return existing
     if (O.isSome(existing.right)) return E.left({ _tag: 'RunExists', runId: newId })
     const made = await withClaim(environment, newId, async (claim, stored): Promise<E.Either<RunError, ForkedRun>> => {
       if (O.isSome(stored)) return E.left({ _tag: 'RunExists', runId: newId })
-      const copied = await copyArtifacts(
-        namedArtifacts(checkpoint),
-        { ...environment, runId },
-        { ...environment, runId: newId }
-      )
-      if (E.isLeft(copied)) return copied
-      const revision = revisionOf(checkpoint, change)
-      const saved = await callPort('save', () => environment.storage.save(claim, [revision]), writeFailed(STORE))
+      const saved = await copyAndSave(environment, runId, claim, first.right)
+      // Else a later new run with the id would have the copies.
+      if (E.isLeft(saved) && !claim.lost.aborted) await removeArtifacts(environment, newId)
       return E.isLeft(saved) ? saved : E.right({ runId: newId, checkpoint })
     })
     await handleLateRequests(environment, newId)
     return made
   }
+
+interface FirstRevision {
+  readonly checkpoint: Checkpoint
+  readonly change: Change
+}
+
+/** Copies the artifacts before the save: its records name them. */
+const copyAndSave = async (
+  environment: Environment,
+  runId: string,
+  claim: Claim,
+  { checkpoint, change }: FirstRevision
+): Promise<E.Either<RunError, void>> => {
+  const copied = await copyArtifacts(
+    namedArtifacts(checkpoint),
+    { ...environment, runId },
+    { ...environment, runId: claim.runId }
+  )
+  if (E.isLeft(copied)) return copied
+  const revision = revisionOf(checkpoint, change)
+  return await callPort('save', () => environment.storage.save(claim, [revision]), writeFailed(STORE))
+}
 
 /** Plans the fork, and applies the plan to a copy of the old state. */
 const firstRevisionOf = async (
@@ -124,7 +143,7 @@ const firstRevisionOf = async (
   runId: string,
   newId: string,
   { fromStep, input, ...answers }: ForkOptions
-): Promise<E.Either<RunError, { readonly checkpoint: Checkpoint; readonly change: Change }>> => {
+): Promise<E.Either<RunError, FirstRevision>> => {
   const json = toJson(input)
   if (E.isLeft(json)) return E.left({ _tag: 'InvalidInput', ...json.left })
   const view = await storedRun(runId)(environment)()

@@ -256,7 +256,7 @@ describe('fork', () => {
     assert.deepEqual(await idsIn(storage), ['old'])
   })
 
-  test('a fork that fails between the copy of its artifacts and its save leaves no run, and a repeated fork succeeds', async () => {
+  test('a fork that fails between the copy of its artifacts and its save leaves no run and no artifact, and a repeated fork succeeds', async () => {
     const data = memoryData()
     const environment = { artifacts: memoryArtifacts(data) }
     const program = workflow('w')
@@ -267,10 +267,24 @@ describe('fork', () => {
     const full = withFaults(storage, [{ call: 'save', nth: 1, fault: { _tag: 'Fail', when: 'before' } }])
     const options = { id: 'old', newId: 'new', fromStep: 'use', environment }
     assert.equal((await refusal(fork({ ...options, storage: full })))._tag, 'WriteFailed')
-    assert.ok(E.isRight(await environment.artifacts.get('new', 'model')()), 'the artifact is an orphan')
+    assert.deepEqual(await environment.artifacts.list('new')(), E.right([]))
     const left = await storage.load('new')()
     assert.ok(E.isRight(left) && O.isNone(left.right))
     await fork({ ...options, storage })
+    assert.equal((await resume(program, { id: 'new', storage, environment })).use, 'weights')
+  })
+
+  test('a fork keeps its artifacts if its save reports an error although the run was stored', async () => {
+    const data = memoryData()
+    const environment = { artifacts: memoryArtifacts(data) }
+    const program = workflow('w')
+      .step('make', async ({ artifacts }) => void (await artifacts.put('model', 'weights')))
+      .step('use', async ({ artifacts }) => text(await artifacts.get('model')))
+    const storage = memoryStorage(data)
+    await runOutcome(program, { id: 'old', storage, environment })
+    const late = withFaults(storage, [{ call: 'save', nth: 1, fault: { _tag: 'Fail', when: 'after' } }])
+    const options = { id: 'old', newId: 'new', fromStep: 'use', environment }
+    assert.equal((await refusal(fork({ ...options, storage: late })))._tag, 'WriteFailed')
     assert.equal((await resume(program, { id: 'new', storage, environment })).use, 'weights')
   })
 

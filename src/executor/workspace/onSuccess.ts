@@ -120,7 +120,7 @@ export const removeRun = async (
   return await removeArtifacts(environment, checked.runId)
 }
 
-/** Returns whether the id of a removed run is still free: no new run with it exists. */
+/** Returns whether no run with the id exists. */
 const isFree = async (environment: Environment, runId: string): Promise<E.Either<StorageError, boolean>> => {
   const found = await load(environment, runId)
   return E.isLeft(found) ? found : E.right(O.isNone(found.right))
@@ -134,8 +134,8 @@ const removeFolders = async (environment: Environment, { runId, workspace }: Che
   if (E.isRight(free) && free.right) await callWorkspaces('remove', () => workspaces.remove(runId, undefined))
 }
 
-/** Removes the artifacts of a removed run, unless a new run with the id exists. Where checkpoints and artifacts share a store, none is left. */
-const removeArtifacts = async (
+/** Removes the artifacts that are left of a run, unless a run with the id exists. Where checkpoints and artifacts share a store, none is left. */
+export const removeArtifacts = async (
   environment: Environment,
   runId: string
 ): Promise<E.Either<StorageError | ArtifactError, void>> => {
