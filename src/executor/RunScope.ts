@@ -1,5 +1,6 @@
 /** The state that the parts of one execution share. */
 import type * as E from 'fp-ts/lib/Either.js'
+import { ignoringErrors } from '../domain/data/notTaskEither.js'
 import type { Span } from '../domain/data/Span.js'
 import type { Unit } from '../domain/workflow/Unit.js'
 import type { OutputMismatch } from '../domain/workflow/Workflow.js'
@@ -121,12 +122,4 @@ export const timestamp = (millis: number): string => {
 /** Caches the newest timestamp: formatting is expensive. */
 let latest = { millis: 0, text: new Date(0).toISOString() }
 
-export const report = ({ events }: Environment, event: Event): void => {
-  try {
-    const returned: unknown = events.report(event)
-    if (typeof returned === 'object' && returned !== null && 'then' in returned)
-      Promise.resolve(returned).catch(() => undefined)
-  } catch {
-    // Errors of the observer are ignored: it cannot fail a run.
-  }
-}
+export const report = ({ events }: Environment, event: Event): void => ignoringErrors(() => events.report(event))

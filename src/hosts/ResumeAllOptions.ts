@@ -20,7 +20,7 @@ import type { ResumedRun } from './ResumedRun.js'
 export interface ResumeAllOptions extends Pick<ResumeOptions, 'changes' | 'onChanged'> {
   readonly concurrency?: number
   readonly watch?: boolean
-  /** Called for each run when its resume has ended or it is left, and again when that changes. */
+  /** Called for each run when its resume has ended or it is left, and again when that changes. Exceptions and rejections are ignored. */
   readonly onRun?: (run: ResumedRun) => void
   readonly undecidedMillis?: number
 }

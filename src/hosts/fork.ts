@@ -18,6 +18,7 @@ import { text } from '../domain/data/Options.js'
 import { PLAN_OPTIONS } from '../domain/plan/planOptions.js'
 import { argumentProblems, callProblems, unless } from '../executor/arguments.js'
 import { optionsWithInput } from '../executor/input.js'
+import { toJson } from '../executor/program/conversions.js'
 import { requireNoQuestions } from '../executor/planRun.js'
 import { planRecorded } from '../executor/requests/confirm.js'
 import { handleLateRequests } from '../executor/requests/recordRequests.js'
@@ -28,6 +29,8 @@ import { revisionOf } from '../executor/storage/Recorder.js'
 import { storedRun } from '../executor/storage/runs.js'
 import { recoveryRefused, withClaim } from '../executor/storage/stored.js'
 import { copyArtifacts, namedArtifacts } from '../executor/workspace/copyArtifacts.js'
+import { removeArtifacts } from '../executor/workspace/onSuccess.js'
+import type { Claim } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 
 /**
@@ -56,7 +59,7 @@ export interface ForkedRun {
  * the same storage do so. The old run stays as it is, whatever its status. Everything before `fromStep` counts as done, as in a resume with
  * `fromStep`; every unit that runs has an idempotency key of its own. Plans the recorded definition, so the new run may be resumed with an
  * edited one. Artifacts of kept records are copied. Fails with `ForkRefused` if the old run has a workspace of its own, with `RunMoved`
- * if it was moved, and with `RunExists` if the new id exists.
+ * if it was moved, with `RunExists` if the new id exists, and with `InvalidInput` if the input is not plain JSON.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -96,26 +99,43 @@ const forkNow =
   async () => {
     const first = await firstRevisionOf(environment, runId, newId, options)
     if (E.isLeft(first)) return first
-    const { checkpoint, change } = first.right
+    const { checkpoint } = first.right
     // A claim would leave a trace in an existing run, and take it from a dead owner.
     const existing = await load(environment, newId)
     if (E.isLeft(existing)) return existing
     if (O.isSome(existing.right)) return E.left({ _tag: 'RunExists', runId: newId })
     const made = await withClaim(environment, newId, async (claim, stored): Promise<E.Either<RunError, ForkedRun>> => {
       if (O.isSome(stored)) return E.left({ _tag: 'RunExists', runId: newId })
-      const copied = await copyArtifacts(
-        namedArtifacts(checkpoint),
-        { ...environment, runId },
-        { ...environment, runId: newId }
-      )
-      if (E.isLeft(copied)) return copied
-      const revision = revisionOf(checkpoint, change)
-      const saved = await callPort('save', () => environment.storage.save(claim, [revision]), writeFailed(STORE))
+      const saved = await copyAndSave(environment, runId, claim, first.right)
+      // Else a later new run with the id would have the copies.
+      if (E.isLeft(saved) && !claim.lost.aborted) await removeArtifacts(environment, newId)
       return E.isLeft(saved) ? saved : E.right({ runId: newId, checkpoint })
     })
     await handleLateRequests(environment, newId)
     return made
   }
+
+interface FirstRevision {
+  readonly checkpoint: Checkpoint
+  readonly change: Change
+}
+
+/** Copies the artifacts before the save: its records name them. */
+const copyAndSave = async (
+  environment: Environment,
+  runId: string,
+  claim: Claim,
+  { checkpoint, change }: FirstRevision
+): Promise<E.Either<RunError, void>> => {
+  const copied = await copyArtifacts(
+    namedArtifacts(checkpoint),
+    { ...environment, runId },
+    { ...environment, runId: claim.runId }
+  )
+  if (E.isLeft(copied)) return copied
+  const revision = revisionOf(checkpoint, change)
+  return await callPort('save', () => environment.storage.save(claim, [revision]), writeFailed(STORE))
+}
 
 /** Plans the fork, and applies the plan to a copy of the old state. */
 const firstRevisionOf = async (
@@ -123,7 +143,9 @@ const firstRevisionOf = async (
   runId: string,
   newId: string,
   { fromStep, input, ...answers }: ForkOptions
-): Promise<E.Either<RunError, { readonly checkpoint: Checkpoint; readonly change: Change }>> => {
+): Promise<E.Either<RunError, FirstRevision>> => {
+  const json = toJson(input)
+  if (E.isLeft(json)) return E.left({ _tag: 'InvalidInput', ...json.left })
   const view = await storedRun(runId)(environment)()
   if (E.isLeft(view)) return view
   if (O.isNone(view.right)) return E.left({ _tag: 'NoSuchRun', runId })
@@ -132,7 +154,7 @@ const firstRevisionOf = async (
   if (found._tag === 'Recovered') return recoveryRefused(runId, found)
   const secured = await secure(environment, input === undefined && answers.confirm === undefined ? {} : old.workflow)
   if (E.isLeft(secured)) return secured
-  const given = input === undefined ? E.right(undefined) : withoutSecrets(secured.right, input)
+  const given = json.right === undefined ? E.right(undefined) : withoutSecrets(secured.right, json.right)
   if (E.isLeft(given)) return given
   const wanted = optionsWithInput(old, { ...answers, fromStep, reopen: true }, given.right)
   if (E.isLeft(wanted)) return wanted

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
 import { defined } from '../domain/data/defined.js'
+import { ignoringErrors } from '../domain/data/notTaskEither.js'
 import { readFailed, STORE } from '../executor/callPort.js'
 import type { Executor } from '../executor/ExecutorCall.js'
 import { argumentProblems, callProblems, unless, workflows } from '../executor/arguments.js'
@@ -308,11 +309,7 @@ const reportRun = ({ reports, options }: Host, run: ResumedRun): void => {
   const before = reports.get(run.runId)
   reports.set(run.runId, run)
   if (isSameReport(before, run)) return
-  try {
-    options.onRun?.(run)
-  } catch {
-    // An observer cannot fail a run.
-  }
+  ignoringErrors(() => options.onRun?.(run))
 }
 
 /** Waits until all runs have ended. Meanwhile, retries those whose owner may be dead, until the store has decided. */

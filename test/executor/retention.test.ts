@@ -251,6 +251,26 @@ describe('pruning', () => {
     assert.deepEqual(right(await apart.list('done-1')()), [])
   })
 
+  test('pruning keeps the artifacts of a new run that reuses the id of a removed run at once', async () => {
+    const { world } = await withRuns()
+    const given = { artifacts: memoryArtifacts() }
+    right(await given.artifacts.put('done-1', 'old', 'text')())
+    const around = (storage: CheckpointStorage): CheckpointStorage => ({
+      ...storage,
+      remove: (...args) => {
+        const task = storage.remove(...args)
+        return async () => {
+          const removed = await task()
+          ended(await newProcess(world, given).perform(run(program('keep'), 'done-1', {})), 'Completed')
+          return removed
+        }
+      }
+    })
+    const { removed } = right(await prune({ keep: 2 })(newProcess(world, { ...given, around }).environment)())
+    assert.equal(removed.length, 1)
+    assert.ok(right(await given.artifacts.list('done-1')()).some(({ id }) => id === 'log'))
+  })
+
   test('pruning keeps a run that another process resumed meanwhile, and continues with the others', async () => {
     const { world, given } = await withRuns()
     const found = right(await findExpired({ keep: 0 })(newProcess(world, given).environment)())

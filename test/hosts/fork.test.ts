@@ -8,7 +8,7 @@ import { describe, test } from 'vitest'
 import { fileArtifacts, jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { memoryArtifacts, memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
 import { nodeEnvironment, workspaces } from '../../src/adapters/node/index.js'
-import type { CheckpointStorage, RunError } from '../../src/index.js'
+import type { CheckpointStorage, Json, RunError } from '../../src/index.js'
 import { fork as forkInFp } from '../../src/index.js'
 import { cancel, fork, isRunFailure, listRuns, resume, runOutcome, viewRun, workflow } from '../../src/promise/index.js'
 import { withFaults } from '../../src/testing/faults.js'
@@ -177,6 +177,24 @@ describe('fork', () => {
     assert.equal((await resume(program('!'), { id: 'new', storage })).two, 'b!')
   })
 
+  test('a fork is refused, and creates nothing, if its input is not plain JSON', async () => {
+    const storage = memoryStorage()
+    await runOutcome(logging().program, { id: 'old', storage })
+    const cyclic: Record<string, unknown> = {}
+    cyclic['self'] = cyclic
+    for (const [input, path, found] of [
+      [() => 1, '$', 'a function'],
+      [{ at: Number.NaN }, '$.at', 'NaN'],
+      [{ at: new Date(0) }, '$.at', 'a Date'],
+      [10n, '$', 'a bigint'],
+      [cyclic, '$.self', 'a cycle']
+    ] as const) {
+      const forked = fork({ id: 'old', newId: 'new', fromStep: 'two', input: input as unknown as Json, storage })
+      assert.deepEqual(await refusal(forked), { _tag: 'InvalidInput', path, expected: `plain JSON, not ${found}` })
+    }
+    assert.deepEqual(await idsIn(storage), ['old'])
+  })
+
   test('the record of a fork names the run, the revision and the unit that it comes from', async () => {
     const storage = memoryStorage()
     const { program } = logging()
@@ -238,7 +256,7 @@ describe('fork', () => {
     assert.deepEqual(await idsIn(storage), ['old'])
   })
 
-  test('a fork that fails between the copy of its artifacts and its save leaves no run, and a repeated fork succeeds', async () => {
+  test('a fork that fails between the copy of its artifacts and its save leaves no run and no artifact, and a repeated fork succeeds', async () => {
     const data = memoryData()
     const environment = { artifacts: memoryArtifacts(data) }
     const program = workflow('w')
@@ -249,10 +267,24 @@ describe('fork', () => {
     const full = withFaults(storage, [{ call: 'save', nth: 1, fault: { _tag: 'Fail', when: 'before' } }])
     const options = { id: 'old', newId: 'new', fromStep: 'use', environment }
     assert.equal((await refusal(fork({ ...options, storage: full })))._tag, 'WriteFailed')
-    assert.ok(E.isRight(await environment.artifacts.get('new', 'model')()), 'the artifact is an orphan')
+    assert.deepEqual(await environment.artifacts.list('new')(), E.right([]))
     const left = await storage.load('new')()
     assert.ok(E.isRight(left) && O.isNone(left.right))
     await fork({ ...options, storage })
+    assert.equal((await resume(program, { id: 'new', storage, environment })).use, 'weights')
+  })
+
+  test('a fork keeps its artifacts if its save reports an error although the run was stored', async () => {
+    const data = memoryData()
+    const environment = { artifacts: memoryArtifacts(data) }
+    const program = workflow('w')
+      .step('make', async ({ artifacts }) => void (await artifacts.put('model', 'weights')))
+      .step('use', async ({ artifacts }) => text(await artifacts.get('model')))
+    const storage = memoryStorage(data)
+    await runOutcome(program, { id: 'old', storage, environment })
+    const late = withFaults(storage, [{ call: 'save', nth: 1, fault: { _tag: 'Fail', when: 'after' } }])
+    const options = { id: 'old', newId: 'new', fromStep: 'use', environment }
+    assert.equal((await refusal(fork({ ...options, storage: late })))._tag, 'WriteFailed')
     assert.equal((await resume(program, { id: 'new', storage, environment })).use, 'weights')
   })
 

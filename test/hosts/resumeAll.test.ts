@@ -306,6 +306,24 @@ describe('resumeAll', () => {
     assert.ok(clock.now() - began < 10_000, `after ${clock.now() - began} ms`)
   })
 
+  test('an onRun that throws or returns a rejected promise fails no run and causes no unhandled rejection', async () => {
+    const unhandled: Array<unknown> = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    const { flow, found } = await crashed(['a', 'b'])
+    const reported: Array<string> = []
+    const onRun = ({ runId }: ResumedRun): void => {
+      reported.push(runId)
+      if (runId === 'a') throw new Error('the log is full')
+      return Promise.reject(new Error('the mail was refused')) as unknown as void
+    }
+    const resumed = await resumeAll({ storage: found(), workflows: [flow], onRun })
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    process.off('unhandledRejection', note)
+    assert.deepEqual(short(resumed), { a: 'resumed: Completed', b: 'resumed: Completed' })
+    assert.deepEqual([reported.sort(), unhandled], [['a', 'b'], []])
+  })
+
   test('resumeAll retries a run of an undecided owner, and resumes it once the owner is found dead', async () => {
     const { data, flow, found } = await crashed(['a'])
     const clock = virtualClock()

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { onTestFinished, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { workspaces } from '../../src/adapters/node/index.js'
-import { runOutcome, workflow } from '../../src/promise/index.js'
+import { listRuns, prune, runOutcome, workflow } from '../../src/promise/index.js'
 
 test('a completed step whose file exists in the workspace of the run does not run again', async () => {
   const state = mkdtempSync(join(tmpdir(), 'dogear-workspace-'))
@@ -29,4 +29,20 @@ test('a completed step whose file exists in the workspace of the run does not ru
   assert.equal((await runOutcome(release, options))._tag, 'Failed')
   assert.equal((await runOutcome(release, options))._tag, 'Completed')
   assert.deepEqual(ran, ['make', 'check', 'check'])
+})
+
+test('prune without `workspaces` keeps a run with its own workspace, and says to set them', async () => {
+  const state = mkdtempSync(join(tmpdir(), 'dogear-workspace-'))
+  onTestFinished(() => rmSync(state, { recursive: true }))
+  const storage = memoryStorage()
+  const environment = { workspaces: workspaces(state) }
+  const release = workflow('release').step('make', () => 'made')
+  await runOutcome(release, { id: 'release-1', storage, workspace: 'directory', environment })
+  const why =
+    'the environment has no `workspaces`, so its workspace may still be there; set them, as in { workspaces: workspaces(folder) }'
+  const { removed, left } = await prune({ storage, keep: 0 })
+  assert.deepEqual([removed, left.map(({ reason, why }) => [reason, why])], [[], [['failed', why]]])
+  assert.equal((await listRuns({ storage })).length, 1)
+  rmSync(join(state, 'workspaces', 'release-1'), { recursive: true })
+  assert.equal((await prune({ storage, keep: 0, environment })).removed.length, 1)
 })

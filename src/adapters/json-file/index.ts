@@ -14,6 +14,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { resolve } from 'node:path'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
+import { ignoringErrors } from '../../domain/data/notTaskEither.js'
 import type { Check } from '../../domain/data/Options.js'
 import { amount, callback, interval, nested, wholeFrom } from '../../domain/data/Options.js'
 import { STORE_METHODS } from '../../domain/data/storeMethods.js'
@@ -70,9 +71,9 @@ export interface JsonFileOptions {
     readonly compactBytes?: number
     readonly warnBytes?: number
   }
-  /** Called at most once for each claim, with a large checkpoint. Exceptions are ignored. */
+  /** Called at most once for each claim, with a large checkpoint. Exceptions and rejections are ignored. */
   readonly onLarge?: (large: LargeCheckpoint) => void
-  /** Called if another user can write to the root or replace it. Exceptions are ignored. */
+  /** Called if another user can write to the root or replace it. Exceptions and rejections are ignored. */
   readonly onExposed?: (exposure: Exposure) => void
   /** @internal */
   readonly fs?: FileSystem
@@ -235,7 +236,7 @@ const warningOf = ({ root, fs }: Context, onExposed: JsonFileOptions['onExposed'
     hasLooked = true
     try {
       const exposure = fs.exposureSync(root)
-      if (exposure !== undefined) warn(exposure)
+      if (exposure !== undefined) ignoringErrors(() => warn(exposure))
     } catch {
       // A failing warning must not fail a granted claim.
     }

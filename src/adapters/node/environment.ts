@@ -29,7 +29,6 @@ export const nodeEnvironment = (
   storage: CheckpointStorage,
   overrides: { readonly [Port in keyof Omit<Environment, 'storage'>]?: Environment[Port] | undefined } = {}
 ): Environment => ({
-  storage,
   clock: systemClock,
   tree: workingTree('.'),
   owner: processOwner(),
@@ -39,5 +38,7 @@ export const nodeEnvironment = (
   events: { report: () => undefined },
   random: Math.random,
   graceMillis: 10_000,
-  ...defined(overrides)
+  ...defined(overrides),
+  // The overrides may be a complete environment, with a storage of its own.
+  storage
 })

@@ -1,10 +1,9 @@
-/** Describes what a port returned instead of a TaskEither: ports may be written in plain JavaScript. */
+/** Handles what ports and callbacks of the host return against their type: they may be written in plain JavaScript. */
 import { fieldsOf, isText, kindOf } from './Options.js'
 
-export const notTaskEither = (given: unknown): Error => {
-  const isPromise = typeof fieldsOf(given)['then'] === 'function'
-  return new Error(`it must return a TaskEither, not ${isPromise ? 'a promise' : kindOf(given)}`)
-}
+/** Describes what a port returned instead of a TaskEither. */
+export const notTaskEither = (given: unknown): Error =>
+  new Error(`it must return a TaskEither, not ${isThenable(given) ? 'a promise' : kindOf(given)}`)
 
 /**
  * Describes a result that is neither a Right nor a Left of an error with one of these tags; undefined for any other result. `tags`: by tag, the
@@ -26,6 +25,18 @@ export const notEither = (
   if (isText(tag)) return wrongResult(`a Left with the unknown "_tag" ${JSON.stringify(tag)}`)
   return wrongResult(`a Left of ${left instanceof Error ? `the error ${JSON.stringify(left.message)}` : kindOf(left)}`)
 }
+
+/** Calls an observer. Ignores what it throws, and the rejection of a promise that it returns, which would end the process. */
+export const ignoringErrors = (call: () => unknown): void => {
+  try {
+    const returned = call()
+    if (isThenable(returned)) returned.then(undefined, () => undefined)
+  } catch {
+    // An observer cannot fail a run.
+  }
+}
+
+const isThenable = (given: unknown): given is PromiseLike<unknown> => typeof fieldsOf(given)['then'] === 'function'
 
 const wrongResult = (found: string): Error =>
   new Error(`it returned ${found}; return a Right, or a Left of an error that the port declares`)

@@ -7,7 +7,7 @@ import { encode } from '../../domain/checkpoint/CheckpointCodec.js'
 import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
 import { readable } from '../../domain/data/Options.js'
 import { isOwn } from '../../domain/workflow/Workspace.js'
-import type { ArtifactError, ArtifactStore } from '../../ports/ArtifactStore.js'
+import type { ArtifactError } from '../../ports/ArtifactStore.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { ARTIFACTS, callPort, load, readFailed, STORE, writeFailed } from '../callPort.js'
@@ -85,7 +85,8 @@ export const whyKept = async (
   { workspaces }: Environment,
   { runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>
 ): Promise<{ readonly reason: 'hasWorkspace' | 'failed'; readonly why: string } | undefined> => {
-  if (!isOwn(workspace) || workspaces === undefined) return undefined
+  if (!isOwn(workspace)) return undefined
+  if (workspaces === undefined) return { reason: 'failed', why: NO_WORKSPACES }
   const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
   if (E.isLeft(found))
     return { reason: 'failed', why: `its workspace cannot be read: ${describeWorkspace(found.left)}` }
@@ -93,6 +94,9 @@ export const whyKept = async (
   const remedy = workspace.kind === 'worktree' ? 'Merge it, or clean it' : 'Clean it'
   return { reason: 'hasWorkspace', why: `its workspace is still there: ${workspace.path}. ${remedy}` }
 }
+
+const NO_WORKSPACES =
+  'the environment has no `workspaces`, so its workspace may still be there; set them, as in { workspaces: workspaces(folder) }'
 
 /** What a caller checked of a run before it removes it. */
 type Checked = Pick<RunSummary, 'runId' | 'revision' | 'updatedAt'>
@@ -110,26 +114,37 @@ export const removeRun = async (
   checked: Checked,
   checkpoint: Checkpoint | undefined
 ): Promise<E.Either<StorageError | ArtifactError, void>> => {
-  const { artifacts } = environment
   const removed = await removeChecked(environment, checked)
   if (E.isLeft(removed)) return removed
   if (checkpoint !== undefined) await removeFolders(environment, checkpoint)
-  return artifacts === undefined ? removed : await removeArtifacts(artifacts, checked.runId)
+  return await removeArtifacts(environment, checked.runId)
+}
+
+/** Returns whether no run with the id exists. */
+const isFree = async (environment: Environment, runId: string): Promise<E.Either<StorageError, boolean>> => {
+  const found = await load(environment, runId)
+  return E.isLeft(found) ? found : E.right(O.isNone(found.right))
 }
 
 /** Deletes the folders of the steps of a removed run, unless a new run with the id exists. Errors are ignored. */
 const removeFolders = async (environment: Environment, { runId, workspace }: Checkpoint): Promise<void> => {
   const { workspaces } = environment
   if (workspaces === undefined || isOwn(workspace)) return
-  const found = await load(environment, runId)
-  if (E.isRight(found) && O.isNone(found.right))
-    await callWorkspaces('remove', () => workspaces.remove(runId, undefined))
+  const free = await isFree(environment, runId)
+  if (E.isRight(free) && free.right) await callWorkspaces('remove', () => workspaces.remove(runId, undefined))
 }
 
-/** Removes the artifacts of a removed run. Where checkpoints and artifacts share a store, none is left. */
-const removeArtifacts = async (artifacts: ArtifactStore, runId: string): Promise<E.Either<ArtifactError, void>> => {
+/** Removes the artifacts that are left of a run, unless a run with the id exists. Where checkpoints and artifacts share a store, none is left. */
+export const removeArtifacts = async (
+  environment: Environment,
+  runId: string
+): Promise<E.Either<StorageError | ArtifactError, void>> => {
+  const { artifacts } = environment
+  if (artifacts === undefined) return E.right(undefined)
   const left = await callPort('list', () => artifacts.list(runId), readFailed(ARTIFACTS))
-  if (E.isLeft(left)) return left
+  if (E.isLeft(left) || left.right.length === 0) return E.map(() => undefined)(left)
+  const free = await isFree(environment, runId)
+  if (E.isLeft(free) || !free.right) return E.map(() => undefined)(free)
   for (const { id } of left.right) {
     const removed = await callPort('remove', () => artifacts.remove(runId, id), writeFailed(ARTIFACTS))
     if (E.isLeft(removed)) return removed

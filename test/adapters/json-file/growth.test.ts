@@ -355,6 +355,23 @@ describe('a checkpoint that is too large', () => {
     assert.ok(told.every(({ bytes }) => bytes > 150_000 && bytes < 300_000))
   })
 
+  test('an onLarge that returns a rejected promise causes no unhandled rejection', async () => {
+    const unhandled: Array<unknown> = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    let called = 0
+    const onLarge = async (): Promise<void> => {
+      called += 1
+      await Promise.reject(new Error('the mail was refused'))
+    }
+    const storage = next(folder(), { limits: { warnBytes: 1_000 }, onLarge })
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, big(0, 10_000)))
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    process.off('unhandledRejection', note)
+    assert.deepEqual([called, unhandled], [1, []])
+  })
+
   test('the journal of a killed owner is readable under any limits', async () => {
     for (const compactBytes of [0, 1000, MIB]) {
       const root = folder()

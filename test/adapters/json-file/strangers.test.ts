@@ -159,6 +159,23 @@ describe.runIf(process.platform !== 'win32')('warnings of a claim', () => {
     assert.deepEqual(exposures, [{ where: root, by: 'everybody', how: 'write' }])
   })
 
+  test('an onExposed that returns a rejected promise causes no unhandled rejection', async () => {
+    const unhandled: Array<unknown> = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    const root = await twoRuns()
+    chmodSync(root, 0o777)
+    let called = 0
+    const onExposed = async (): Promise<void> => {
+      called += 1
+      await Promise.reject(new Error('the mail was refused'))
+    }
+    await right(jsonFileStorage(root, { onExposed }).claim('a', OTHER))
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    process.off('unhandledRejection', note)
+    assert.deepEqual([called, unhandled], [1, []])
+  })
+
   test(
     'onExposed reports a group-writable root, unless the group is private to this user',
     { skip: !IS_ROOT },

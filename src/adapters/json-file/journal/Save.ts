@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../../domain/change/Change.js'
 import { growth, RESUME_BYTES, slack } from '../../../domain/change/sizeBound.js'
+import { ignoringErrors } from '../../../domain/data/notTaskEither.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { conflictOf } from '../../../domain/checkpoint/RevisionConflict.js'
 import type { Revision, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
@@ -142,9 +143,11 @@ const reportSize = (holding: Holding, { checkpoint }: Revision): void => {
     const content = checkpoint()
     const bytes = bytesOf(content)
     holding.warnAtBytes = bytes > warnBytes ? Infinity : 2 * (holding.baseBytes + holding.changeBytes)
-    if (bytes > warnBytes) onLarge({ runId: holding.layout.runId, bytes, limitBytes, biggest: biggest(content) })
+    if (bytes <= warnBytes) return
+    const large = { runId: holding.layout.runId, bytes, limitBytes, biggest: biggest(content) }
+    ignoringErrors(() => onLarge(large))
   } catch {
-    // An exception of the host must not fail a save that is already durable.
+    // An exception must not fail a save that is already durable.
     holding.warnAtBytes = Infinity
   }
 }
