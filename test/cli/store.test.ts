@@ -237,6 +237,14 @@ describe('--store', () => {
           throw Object.assign(new Error('built for another version'), { code: 'ERR_DLOPEN_FAILED' })
         }
       }
+    ],
+    [
+      'is not built',
+      class {
+        constructor() {
+          throw new Error('Could not locate the bindings file. Tried:')
+        }
+      }
     ]
   ])('a store in a SQLite file uses node:sqlite if better-sqlite3 %s', async (_, better) => {
     const asked: Array<string> = []

@@ -122,13 +122,13 @@ const sqliteDriver = async (load: Load): Promise<SqliteDriver | undefined> => {
   return (await driverIn<SqliteDriver>(load, 'node:sqlite', 'DatabaseSync')) ?? better
 }
 
-/** `better-sqlite3` is built for one version of Node.js, and loads what was built when it opens a database. */
+/** `better-sqlite3` is built for one version of Node.js, if at all, and loads what was built when it opens a database. */
 const isBuilt = (driver: SqliteDriver): boolean => {
   try {
     new driver(':memory:').close()
     return true
-  } catch (cause) {
-    return (cause as NodeJS.ErrnoException).code !== 'ERR_DLOPEN_FAILED'
+  } catch {
+    return false
   }
 }
 
