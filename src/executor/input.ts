@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../domain/data/Json.js'
 import { equals } from '../domain/data/Json.js'
+import { NO_INPUT } from './program/conversions.js'
 import type { Program } from './program/Program.js'
 import type { InvalidInput, RunError } from './errors/RunError.js'
 import type { SecuredEnvironment } from './secrets.js'
@@ -49,7 +50,11 @@ const emptyInput = <Outputs, Input>(
   const none = encodedInput(program, undefined as Input)
   if (E.isRight(none)) return none
   const empty = program.encodeInput({} as Input)
-  return E.isRight(empty) ? empty : E.left({ ...none.left, _tag: 'InputMissing', runId })
+  if (E.isRight(empty)) return empty
+  // A codec that accepts `undefined` says of `{}` what it needs; a union may say of it that it is not `undefined`.
+  const saysMore = none.left.expected === NO_INPUT.expected && empty.left.expected !== 'undefined'
+  const { path, expected } = saysMore ? empty.left : none.left
+  return E.left({ _tag: 'InputMissing', runId, path, expected })
 }
 
 /** Redacts the values of secrets, and rejects fields that have the name of one. */

@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import { describe as describeCli, notDone, usage, type CliError } from '../../src/cli/CliError.js'
-import { nextActions } from '../../src/cli/commands/hints/ofError.js'
+import { nextActions, withoutValues } from '../../src/cli/commands/hints/ofError.js'
 import { continuing } from '../../src/cli/commands/hints/ofRun.js'
 import { literals } from '../docs/source.js'
 import { type Ended, linesOf, type Running, type Sandbox, sandbox } from './dogear.js'
@@ -349,6 +349,21 @@ test('a command to repeat contains no value while its workflow is unknown', asyn
   for (const id of ['aaaa-1', 'aaaa-2']) await place.dogear(['run', 'two.yml', '--id', id])
   const ambiguous = await place.dogear(['resume', 'aaaa', '--confirm', 'one=done:hunter2'])
   expect(commandsIn(ambiguous.stderr)).toEqual(['dogear resume aaaa-2 --confirm one=done:OUTPUT'])
+  const answered = await place.dogear(['answer', 'aaaa', 'one', 'done', '--output', '"hunter2"'])
+  expect(commandsIn(answered.stderr)).toEqual(['dogear answer aaaa-2 one done --output JSON'])
+})
+
+test.each([
+  [
+    ['answer', 'r', 'a', 'done', '--output=1'],
+    ['answer', 'r', 'a', 'done', '--output=JSON']
+  ],
+  [
+    ['runs', '--output', 'json'],
+    ['runs', '--output', 'json']
+  ]
+])('the words %j without values are %j', (words, without) => {
+  expect(withoutValues(words)).toEqual(without)
 })
 
 describe('consent in a pipe', () => {

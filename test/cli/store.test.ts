@@ -213,8 +213,27 @@ describe('--store', () => {
     expect(stderr).toContain(message)
   })
 
+  const missing = (name: string): Error =>
+    Object.assign(new Error(`Cannot find package '${name}' imported from /dogear/bin.js`), {
+      code: 'ERR_MODULE_NOT_FOUND'
+    })
+
+  test.each([
+    ['throws', new Error('needs node 99\nat once'), 'needs node 99'],
+    ['lacks a dependency', missing('pg-protocol'), "Cannot find package 'pg-protocol' imported from /dogear/bin.js"]
+  ])('a driver that %s while it loads is an error that says why', async (_, cause, why) => {
+    const location = { _tag: 'Postgres', url: 'postgres://ada:secret@db/app' } as const
+    const opened = await open(location, { folder: '/', mayCreate: true, load: () => Promise.reject(cause) })
+    if (E.isRight(opened)) throw new Error('it was opened')
+    expect(described(opened.left)).toEqual([
+      `Cannot open postgres://ada:PASSWORD@db/app: the package pg cannot be loaded: ${why}`,
+      'Install a version that can, then repeat:',
+      '  npm install pg'
+    ])
+  })
+
   test('a missing driver is an error that names the package and the command that installs it', async () => {
-    const load = (name: string): Promise<unknown> => Promise.reject(new Error(`no ${name}`))
+    const load = (name: string): Promise<unknown> => Promise.reject(missing(name))
     for (const [location, driver] of [
       [{ _tag: 'Postgres', url: 'postgres://ada:secret@db/app' }, 'pg'],
       [{ _tag: 'Sqlite', path: '/tmp/s.db' }, 'better-sqlite3']
@@ -235,6 +254,14 @@ describe('--store', () => {
       class {
         constructor() {
           throw Object.assign(new Error('built for another version'), { code: 'ERR_DLOPEN_FAILED' })
+        }
+      }
+    ],
+    [
+      'is not built',
+      class {
+        constructor() {
+          throw new Error('Could not locate the bindings file. Tried:')
         }
       }
     ]

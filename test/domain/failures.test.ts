@@ -321,6 +321,14 @@ describe('a stored error', () => {
     assert.deepEqual(Err.fromUnknown(cyclic), { name: 'Error', message: 'round' })
   })
 
+  test('errors that cannot be read are left out of the message', () => {
+    const { proxy, revoke } = Proxy.revocable([], {})
+    revoke()
+    const hostile = [proxy, Object.defineProperty([], '0', { get: () => assert.fail('no') })]
+    for (const errors of hostile) assert.equal(Err.fromUnknown({ message: 'm', errors }).message, 'm')
+    assert.equal(Err.fromUnknown(Object.assign(new Error('m'), { cause: proxy })).message, 'm')
+  })
+
   test.each(['x', '\n', '"', '\\', '\u0000', 'é', '漢', '😀', '\ud800', '\udc00'])(
     'a stored error has at most 64 KiB: a long string of %j',
     (unit) => {

@@ -103,6 +103,12 @@ describe('a run id', () => {
     else assert.match(runId, /^hash-[0-9a-f]{64}$/)
   })
 
+  test('what is made of a host id that is no string is no run id, so that each call refuses it', () => {
+    for (const hostId of [null, undefined, 7, {}, ['a']]) {
+      assert.ok(E.isLeft(parse(fromHostId(hostId as string))))
+    }
+  })
+
   test('a run id made from a string never changes between versions of the library', () => {
     assert.equal(fromHostId('Job:7'), 'h-_004aob_003a7')
     assert.equal(fromHostId('release_1.x'), 'h-release_005f1_002ex')

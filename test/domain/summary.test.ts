@@ -1,6 +1,6 @@
 import * as O from 'fp-ts/lib/Option.js'
 import { expect, test } from 'vitest'
-import type { Json } from '../../src/domain/data/Json.js'
+import type { Json, JsonObject } from '../../src/domain/data/Json.js'
 import * as Summary from '../../src/domain/checkpoint/Summary.js'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { answer, listRuns, runOutcome, workflow } from '../../src/promise/index.js'
@@ -23,12 +23,22 @@ test.each([[undefined], [{ kinds: [] }], [{ kinds: ['Job', 'Timer'], wakeAt: '20
   }
 )
 
-test.each([[null], [[]], [{}], [{ kinds: ['Nap'] }], [{ kinds: 'Job' }], [{ kinds: [], wakeAt: 5 }]])(
-  'a stored summary with the waits %j is ignored',
-  (waits) => {
-    expect(Summary.decode(summaryOf(waits))).toEqual(O.none)
-  }
-)
+test.each([
+  [null],
+  [[]],
+  [{}],
+  [{ kinds: ['Nap'] }],
+  [{ kinds: 'Job' }],
+  [{ kinds: [], wakeAt: 5 }],
+  [{ kinds: [], wakeAt: null }]
+])('a stored summary with the waits %j is ignored', (waits) => {
+  expect(Summary.decode(summaryOf(waits))).toEqual(O.none)
+})
+
+test.each([[null], [5]])('a stored summary with the workflow path %j is ignored', (path) => {
+  const summary = { ...(summaryOf(undefined) as JsonObject), workflow: { name: 'release', path } }
+  expect(Summary.decode(summary)).toEqual(O.none)
+})
 
 test('a listed run has the kinds of its open waits and the time at which the first wait ends', async () => {
   const release = workflow('release').wave('all', {

@@ -95,6 +95,15 @@ describe('runOrResume without an input', () => {
     assert.deepEqual(process.calls.slice(0, process.calls.indexOf('claim')), ['load'])
   })
 
+  test('a refused start of a program that accepts undefined as input says what its input has', async () => {
+    const program = pipe(
+      Program.start('optional', { input: t.union([Order, t.undefined]) }),
+      Program.step('one', { run: () => TE.right(1) })
+    )
+    const error = refused(await newProcess(newWorld()).perform(runOrResume(program, 'r')), 'InputMissing')
+    assert.match(RunError.describe(error), /customer/)
+  })
+
   test('runOrResume without input starts a run with an empty input if the program accepts one', async () => {
     const world = newWorld()
     const program = pipe(

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Change } from '../../src/index.js'
 import { axisOf } from '../../src/view/timeline/Axis.js'
 import { renderRun } from '../../src/view/page/renderRun.js'
 import { timelineOf } from '../../src/view/timeline/Timeline.js'
@@ -95,6 +96,68 @@ describe('the timeline of a run', () => {
     const live = pageOf([task('build')], changes, { isLive: true, now: after(9) })
     expect(barsOf(live, 'build')).toEqual([[1, 0, 9, 'running']])
     expect(gapsOf(live)).toEqual([])
+  })
+
+  const again = [started(61, { ship: 1 }), completed('ship', 61, 62)]
+
+  test.each<[string, Change, readonly Change[], number]>([
+    ['a rewind', { _tag: 'Rewound', at: after(60), units: ['ship'], why: 'Forced' }, again, 61],
+    ['an assumed unit', { _tag: 'Assumed', at: after(60), unit: 'ship', captured: [] }, [], 62]
+  ])('a resume after a death that begins with %s ends the attempt at the last record', (_, first, more, to) => {
+    const page = pageOf(
+      [task('build'), task('ship'), task('report')],
+      [
+        started(0, { build: 1 }),
+        completed('build', 0, 1),
+        started(1, { ship: 1 }),
+        // Killed.
+        first,
+        ...more,
+        started(62, { report: 1 }),
+        completed('report', 62, 63)
+      ]
+    )
+    expect(barsOf(page, 'ship')[0]).toEqual([1, 1, 1, 'cut'])
+    expect(gapsOf(page)).toEqual([[1, to, 'crashed']])
+  })
+
+  test('a rewind of other units than those in flight shows no death', () => {
+    const page = pageOf(
+      [task('build'), task('ship')],
+      [
+        started(0, { build: 1 }),
+        completed('build', 0, 1),
+        started(1, { ship: 1 }),
+        completed('ship/one', 1, 4, { subStep: {} }),
+        { _tag: 'Rewound', at: after(5), units: ['ship/one'], why: 'VersionChanged ship/one' },
+        completed('ship', 1, 9)
+      ]
+    )
+    expect(barsOf(page, 'ship')).toEqual([[1, 1, 9, 'completed']])
+    expect(gapsOf(page)).toEqual([])
+  })
+
+  test('a wait that is rewound under a clock that was set back does not end before it began', () => {
+    const page = pageOf(
+      [task('approve', { wait: 'Answer' })],
+      [
+        { _tag: 'WaitStarted', at: after(3_600), unit: 'approve', wait: { _tag: 'Answer' } },
+        { _tag: 'Rewound', at: after(0), units: ['approve'], why: 'Forced' }
+      ]
+    )
+    expect(barsOf(page, 'approve')).toEqual([[1, 3_600, 3_600, 'interrupted']])
+  })
+
+  test('a wait that is started again under a clock that was set back does not end before it began', () => {
+    const page = pageOf(
+      [task('approve', { wait: 'Answer' })],
+      [
+        { _tag: 'WaitStarted', at: after(3_600), unit: 'approve', wait: { _tag: 'Answer' } },
+        { _tag: 'Answered', at: after(0), unit: 'approve', value: 'no', by: 'ada' },
+        { _tag: 'WaitStarted', at: after(1), unit: 'approve', wait: { _tag: 'Answer' } }
+      ]
+    )
+    expect(barsOf(page, 'approve')[0]).toEqual([1, 3_600, 3_600, 'completed'])
   })
 
   test('computing a timeline takes time linear in the number of steps', () => {

@@ -7,7 +7,9 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { PostgresPool } from '../../adapters/postgres/index.js'
 import type { SqliteDriver } from '../../adapters/sqlite/index.js'
 import { fieldsOf } from '../../domain/data/Options.js'
+import { fromUnknown } from '../../domain/data/StepError.js'
 import type { Environment } from '../../ports/Environment.js'
+import { firstLine } from '../../view/text.js'
 import type { CliError } from '../CliError.js'
 import { notDone, refused } from '../CliError.js'
 import type { Location } from './Location.js'
@@ -56,10 +58,10 @@ const postgres = async (
   load: Load
 ): Promise<E.Either<CliError, Database>> => {
   const driver = await driverIn<PostgresDriver>(load, 'pg')
-  if (driver === undefined) return E.left(noDriver(location, 'pg'))
+  if (E.isLeft(driver)) return E.left(noDriver(location, 'pg', driver.left))
   const { postgresArtifacts, postgresRequests, postgresStorage } = await import('../../adapters/postgres/index.js')
   try {
-    const pool = new driver.Pool({ connectionString: location.url, allowExitOnIdle: true, keepAlive: true })
+    const pool = new driver.right.Pool({ connectionString: location.url, allowExitOnIdle: true, keepAlive: true })
     const storage = postgresStorage(pool)
     const close = async (): Promise<void> => {
       await storage.close()
@@ -102,48 +104,63 @@ const sqlite = async (
   mayCreate: boolean
 ): Promise<E.Either<CliError, Database>> => {
   const driver = await sqliteDriver(load)
-  if (driver === undefined) return E.left(noDriver(location, 'better-sqlite3'))
+  if (E.isLeft(driver)) return E.left(noDriver(location, 'better-sqlite3', driver.left))
   const { connect } = await import('../../adapters/sqlite/index.js')
   if (mayCreate && !existsSync(dirname(location.path)))
     return E.left(notOpened(location.path, missing('its folder does not exist; create it, or check the path')))
   try {
     // Private like the files of a folder: SQLite would let everybody read the file, and gives its WAL the same permissions.
     if (mayCreate && !existsSync(location.path)) closeSync(openSync(location.path, 'a', 0o600))
-    const { close, ...ports } = connect(location.path, driver)
+    const { close, ...ports } = connect(location.path, driver.right)
     return E.right({ ...ports, close: () => Promise.resolve(close()) })
   } catch (cause) {
     return E.left(notOpened(location.path, cause))
   }
 }
 
-const sqliteDriver = async (load: Load): Promise<SqliteDriver | undefined> => {
+const sqliteDriver = async (load: Load): Promise<Loaded<SqliteDriver>> => {
   const better = await driverIn<SqliteDriver>(load, 'better-sqlite3')
-  if (better !== undefined && isBuilt(better)) return better
-  return (await driverIn<SqliteDriver>(load, 'node:sqlite', 'DatabaseSync')) ?? better
+  if (E.isRight(better) && isBuilt(better.right)) return better
+  const own = await driverIn<SqliteDriver>(load, 'node:sqlite', 'DatabaseSync')
+  return E.isRight(own) ? own : better
 }
 
-/** `better-sqlite3` is built for one version of Node.js, and loads what was built when it opens a database. */
+/** `better-sqlite3` is built for one version of Node.js, if at all, and loads what was built when it opens a database. */
 const isBuilt = (driver: SqliteDriver): boolean => {
   try {
     new driver(':memory:').close()
     return true
-  } catch (cause) {
-    return (cause as NodeJS.ErrnoException).code !== 'ERR_DLOPEN_FAILED'
+  } catch {
+    return false
   }
 }
 
-const driverIn = <D>(load: Load, name: string, exported = 'default'): Promise<D | undefined> =>
+/** A driver, or why it did not load. */
+type Loaded<D> = E.Either<unknown, D>
+
+const driverIn = <D>(load: Load, name: string, exported = 'default'): Promise<Loaded<D>> =>
   load(name).then(
-    (module) => (module as Readonly<Record<string, D>>)[exported],
-    () => undefined
+    (module) =>
+      E.fromNullable(new Error(`it exports no ${exported}`))((module as Readonly<Record<string, D>>)[exported]),
+    E.left
   )
 
-const noDriver = (location: Location, name: string): CliError =>
-  refused(
+const noDriver = (location: Location, name: string, cause: unknown): CliError => {
+  const [why, text] = isMissing(name, cause)
+    ? ['is not installed', 'Install it, then repeat:']
+    : [`cannot be loaded: ${firstLine(fromUnknown(cause).message)}`, 'Install a version that can, then repeat:']
+  return refused(
     'NoDriver',
-    [`Cannot open ${show(location)}: the package ${name} is not installed`],
-    [{ text: 'Install it, then repeat:', command: `npm install ${name}` }]
+    [`Cannot open ${show(location)}: the package ${name} ${why}`],
+    [{ text, command: `npm install ${name}` }]
   )
+}
+
+/** Returns whether the package itself was not found. One that lacks a dependency fails with the same code. */
+const isMissing = (name: string, cause: unknown): boolean =>
+  MISSING.has(fieldsOf(cause)['code']) && fromUnknown(cause).message.includes(`'${name}'`)
+
+const MISSING: ReadonlySet<unknown> = new Set(['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'])
 
 const missing = (message: string): Error => Object.assign(new Error(message), { code: 'ENOENT' })
 

@@ -58,6 +58,8 @@ const problem = (runId: string): string | undefined => {
  * @category constructors
  */
 export const fromHostId = (hostId: string): string => {
+  // Untyped hosts may pass anything; each call refuses an id that is no string.
+  if (typeof hostId !== 'string') return hostId
   const escaped = `h-${hostId.replace(/[^a-z0-9-]/g, (unit) => escapeUnit(unit))}`
   return escaped.length <= 128 ? escaped : `hash-${sha256(escaped)}`
 }

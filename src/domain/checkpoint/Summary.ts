@@ -89,7 +89,8 @@ export const decode = (value: Json | undefined): O.Option<Summary> => {
   const { name, path } = workflow as Record<string, Json>
   const { completed, total } = steps as Record<string, Json>
   return [revision, completed, total].every(isCount) &&
-    [name, path ?? '', createdAt, updatedAt].every((one) => typeof one === 'string') &&
+    [name, createdAt, updatedAt].every((one) => typeof one === 'string') &&
+    isTextOrAbsent(path) &&
     (waits === undefined || isWaits(waits)) &&
     [status, heldStatus].every((one) => typeof one === 'string' && Object.hasOwn(STATUSES, one))
     ? O.some(value as unknown as Summary)
@@ -100,6 +101,8 @@ const isWaits = (value: Json): value is Json & Waits =>
   isObject(value) &&
   Array.isArray(value['kinds']) &&
   value['kinds'].every((kind) => KINDS.some((one) => one === kind)) &&
-  typeof (value['wakeAt'] ?? '') === 'string'
+  isTextOrAbsent(value['wakeAt'])
+
+const isTextOrAbsent = (value: Json | undefined): boolean => value === undefined || typeof value === 'string'
 
 const isCount = (value: Json | undefined): boolean => Number.isSafeInteger(value) && (value as number) >= 0

@@ -98,12 +98,13 @@ const messageOf = (thrown: object): string | undefined => {
 }
 
 /** The messages of the errors in an `AggregateError`. */
-const aggregated = (error: object): ReadonlyArray<string> => {
-  const errors = unlessThrown(() => (error as { readonly errors?: unknown }).errors)
-  return Array.isArray(errors)
-    ? errors.slice(0, MAX_ERRORS).flatMap((one) => text(Object(one) as object, 'message') ?? [])
-    : []
-}
+const aggregated = (error: object): ReadonlyArray<string> =>
+  unlessThrown(() => {
+    const { errors } = error as { readonly errors?: unknown }
+    return Array.isArray(errors)
+      ? errors.slice(0, MAX_ERRORS).flatMap((one) => text(Object(one) as object, 'message') ?? [])
+      : []
+  }) ?? []
 
 /** An error and its causes, outermost first. */
 const chain = (thrown: unknown): ReadonlyArray<object> => {

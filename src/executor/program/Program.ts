@@ -7,7 +7,7 @@ import { arrayOf, extended, fieldsOf, isText, optionProblems } from '../../domai
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 import type { Base } from './chain.js'
 import { add, build, withoutSteps } from './chain.js'
-import { conversions, schema, toJson } from './conversions.js'
+import { conversions, NO_INPUT, schema, toJson } from './conversions.js'
 import type { OutputOf, Schema, SeenInput, StartOf } from './Output.js'
 import type { Added, EachSpec, Groups, NewName, PartOf, Program, ProgramOptions, StepsSpec } from './ProgramSpec.js'
 import type { ProgramGroup, ProgramStep } from './ProgramStep.js'
@@ -112,9 +112,6 @@ const PROGRAM: Readonly<Record<keyof ProgramOptions | 'input', Check>> = {
   secrets: arrayOf(isText, 'an array of names'),
   onSuccess: ON_SUCCESS
 }
-
-/** A resume could not distinguish an input that encodes as `undefined` from a missing one. */
-const NO_INPUT: OutputMismatch = { path: '$', expected: 'something that is encoded as JSON' }
 
 /**
  * Adds a step. Its name must be new; later steps see its output under it.

@@ -165,3 +165,6 @@ const mismatchOfIssue = (issue: StandardIssue | undefined): OutputMismatch => {
 const segment = (key: PropertyKey): string => (/^\d+$/.test(String(key)) ? `[${String(key)}]` : `.${String(key)}`)
 
 const messageOf = (thrown: unknown): string => cut(fromThrown(thrown).message, MAX_EXPECTED)
+
+/** A resume could not distinguish an input that encodes as `undefined` from a missing one. */
+export const NO_INPUT: OutputMismatch = { path: '$', expected: 'something that is encoded as JSON' }

@@ -127,7 +127,7 @@ const endOf = ({ bars, last }: Building, now: number | undefined): number => {
   return end
 }
 
-/** Nothing records a death: a resume shows it by starting again what was in flight. */
+/** Nothing records a death: a resume shows it by starting again what was in flight, or by what only a plan records. */
 const noticeDeath = (building: Building, change: Change): void => {
   const { open, last, gap } = building
   if (gap !== undefined || open.size === 0 || !showsDeath(open, change)) return
@@ -136,10 +136,20 @@ const noticeDeath = (building: Building, change: Change): void => {
   building.gap = { from: last, why: 'crashed' }
 }
 
-const showsDeath = (open: ReadonlyMap<Unit, Bar>, change: Change): boolean =>
-  change._tag === 'AttemptStarted'
-    ? change.attempts.some(({ unit }) => open.has(unit))
-    : change._tag === 'WorkflowEdited' || change._tag === 'Recovered' || change._tag === 'Confirmed'
+const showsDeath = (open: ReadonlyMap<Unit, Bar>, change: Change): boolean => {
+  switch (change._tag) {
+    case 'AttemptStarted':
+      return change.attempts.some(({ unit }) => open.has(unit))
+    // A task that runs rewinds sub-steps, but none that is in flight.
+    case 'Rewound':
+      return [...open.keys()].some((unit) => change.units.some((one) => isWithin(unit, one)))
+    default:
+      return OF_RESUMES.has(change._tag)
+  }
+}
+
+/** The changes that only a resume records. */
+const OF_RESUMES: ReadonlySet<Change['_tag']> = new Set(['WorkflowEdited', 'Recovered', 'Confirmed', 'Assumed'])
 
 /** A poll or an answer during a gap is no resume. */
 const noticeResume = (building: Building, change: Change): void => {
@@ -240,7 +250,8 @@ const begin = (
   const bar: Bar = { attempt, from, to: from, end: 'running', isWait, isRewound: false }
   const unfinished = isWait ? waits : open
   const before = unfinished.get(unit)
-  if (before !== undefined) Object.assign(before, { to: from, end: isWait ? 'completed' : 'cut' })
+  if (before !== undefined)
+    Object.assign(before, { to: Math.max(from, before.from), end: isWait ? 'completed' : 'cut' })
   unfinished.set(unit, bar)
   pushTo(bars, unit, bar)
 }
@@ -289,7 +300,7 @@ const rewind = ({ bars, open, waits, done }: Building, units: ReadonlyArray<Unit
     for (const bar of all) bar.isRewound = true
     for (const unfinished of [open, waits]) {
       const bar = unfinished.get(unit)
-      if (bar !== undefined) Object.assign(bar, { to: at, end: 'interrupted' })
+      if (bar !== undefined) Object.assign(bar, { to: Math.max(at, bar.from), end: 'interrupted' })
       unfinished.delete(unit)
     }
   }

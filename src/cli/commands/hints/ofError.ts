@@ -28,7 +28,9 @@ export const withoutValues = (words: ReadonlyArray<string>): ReadonlyArray<strin
   words.map((word, index) => {
     const isOf = (flag: string): boolean => words[index - 1] === flag || word.startsWith(`${flag}=`)
     if (isOf('--input')) return word.replace(/^((?:--input=)?[^=]*=)[\s\S]*$/, '$1VALUE')
-    if (isOf('--value')) return word.startsWith('--value=') ? '--value=JSON' : 'JSON'
+    // The output of an answer; elsewhere it is a form.
+    const flag = ['--value', ...(words.includes('answer') ? ['--output'] : [])].find(isOf)
+    if (flag !== undefined) return word.startsWith(`${flag}=`) ? `${flag}=JSON` : 'JSON'
     return isOf('--confirm') ? word.replace(/(=done:)[\s\S]*$/, '$1OUTPUT') : word
   })
 
