@@ -90,8 +90,8 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
 }
 
 /**
- * Detects a new unit that runs only after confirmation: at the path of a sub-step that completed, if either is not idempotent, or at, around or inside
- * the path of one that may have taken effect.
+ * Detects a new unit that runs only after confirmation: at the path of a sub-step that completed, if either is not idempotent, or at, around or
+ * inside the path of one that may have taken effect.
  */
 const replacesCall = (context: PlanContext, { unit, step, stepIndex, record }: Placed<Step>): boolean => {
   if (record !== undefined) return false

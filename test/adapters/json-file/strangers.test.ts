@@ -166,9 +166,9 @@ describe.runIf(process.platform !== 'win32')('warnings of a claim', () => {
     const root = await twoRuns()
     chmodSync(root, 0o777)
     let called = 0
-    const onExposed = async (): Promise<void> => {
+    const onExposed = (): void => {
       called += 1
-      await Promise.reject(new Error('the mail was refused'))
+      return Promise.reject(new Error('the mail was refused')) as never
     }
     await right(jsonFileStorage(root, { onExposed }).claim('a', OTHER))
     await new Promise((resolve) => setTimeout(resolve, 10))
