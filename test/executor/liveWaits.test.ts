@@ -128,7 +128,7 @@ describe('a pause of a waiting run', () => {
     const nap = workflow('w')
       .sleep('short', { millis: 3_000 })
       .step('after', () => (ran = true))
-    const held = { ...options, environment: { ...environment, storage: pausing } }
+    const held = { ...options, storage: pausing }
     const outcome = await until(runOutcome(nap, { ...held, wait: true }))
     assert.ok(paused !== undefined && E.isRight(paused) && paused.right._tag === 'Paused')
     assert.ok(outcome._tag === 'Interrupted' && outcome.reason === 'paused', JSON.stringify(outcome))

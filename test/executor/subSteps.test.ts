@@ -28,8 +28,8 @@ import type { Interrupt } from '../../src/ports/Interrupt.js'
 type Context = StepContext<object>
 
 /** Runs of a workflow with one task, and what ran in it. */
-const runs = (given: Partial<Environment> = {}) => {
-  const environment = nodeEnvironment(memoryStorage(), { artifacts: memoryArtifacts(), graceMillis: 200, ...given })
+const runs = ({ storage = memoryStorage(), ...given }: Partial<Environment> = {}) => {
+  const environment = nodeEnvironment(storage, { artifacts: memoryArtifacts(), graceMillis: 200, ...given })
   const ran: Array<string> = []
   const program = (
     run: (context: Context) => unknown,
