@@ -7,6 +7,7 @@ import type { OutputMismatch } from '../domain/workflow/Workflow.js'
 import type { DecisionTree, PlanOptions } from '../domain/plan/Plan.js'
 import type { StepFailure } from '../domain/data/StepFailure.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import type { OpenUnits } from '../domain/checkpoint/CheckpointState.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
@@ -64,8 +65,10 @@ export interface RunScope {
   readonly restarts: Map<Unit, number>
   /** Units that were in flight when the execution began or were suspended since, until they start again. Value: whether suspended. */
   readonly interruptedUnits: Map<Unit, boolean>
-  /** The state that the execution began with, before its plan dropped anything. */
-  readonly loaded: Checkpoint
+  /** The records that the execution began with, before its plan dropped some. */
+  readonly recordedBefore: Checkpoint['completedSteps']
+  /** The failures that the execution began with, without those that its plan dropped. */
+  failedBefore: OpenUnits['failures']
   /** Units that an option of the call lets run again. */
   readonly consented: ReadonlyArray<Unit>
   /** Why answers to waits were rejected. */

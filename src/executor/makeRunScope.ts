@@ -1,6 +1,6 @@
 /** Makes the `RunScope` of one execution. */
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
-import { inFlight } from '../domain/checkpoint/CheckpointState.js'
+import { failures, inFlight } from '../domain/checkpoint/CheckpointState.js'
 import type { Claim, Revision } from '../ports/CheckpointStorage.js'
 import type { Program } from './program/Program.js'
 import { recordAnswers } from './requests/inboxAnswers.js'
@@ -53,7 +53,8 @@ export const makeRunScope = <Outputs, Input>(
     notRetried: new Set(),
     partSpans: new Map(),
     interruptedUnits: new Map(Array.from(inFlight(checkpoint.state), (one) => [one.unit, one.suspended === true])),
-    loaded: checkpoint,
+    recordedBefore: checkpoint.completedSteps,
+    failedBefore: failures(checkpoint.state),
     consented,
     awake: NO_UNITS,
     artifacts: nothingPut(),

@@ -5,6 +5,7 @@ import { defined } from '../domain/data/defined.js'
 import type { Claim, ClaimOptions, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
+import { failures } from '../domain/checkpoint/CheckpointState.js'
 import type { Answer } from '../domain/plan/Plan.js'
 import type { Unit } from '../domain/workflow/Unit.js'
 import { executePlan } from './executePlan.js'
@@ -182,7 +183,11 @@ const executePrepared = async <Outputs, Input>(
   })
   try {
     const ready = await makeReady(scope, plan, overrides)
-    if (overrides.length > 0) scope.values = makeValues(scope.recorder.checkpoint())
+    if (overrides.length > 0) {
+      const kept = scope.recorder.checkpoint()
+      scope.values = makeValues(kept)
+      scope.failedBefore = failures(kept.state)
+    }
     if (resumed && E.isRight(ready)) await removePointer(environment, runId)
     const ended = E.isLeft(ready) ? ready : await executePlan(scope, plan)
     // The pause request of a run that waits still counts. That of a fenced run is for the new owner.

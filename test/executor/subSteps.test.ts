@@ -443,6 +443,17 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
     assert.deepEqual(next.ran, ['pay'])
   })
 
+  test('a failed sub-step that is now declared non-idempotent runs without a question if its task is forced', async () => {
+    const { go, ran, noting } = runs()
+    await go(async ({ step }) => {
+      await step('pay', () => Promise.reject(new Error('connection lost')))
+    })
+    const marked = async ({ step }: Context): Promise<unknown> =>
+      await step('pay', { idempotent: false }, noting('pay', 1))
+    outputOf(await go(marked, {}, { fromStep: 'agent' }))
+    assert.deepEqual(ran, ['pay'])
+  })
+
   test('a failed sub-step that is now declared non-idempotent needs confirmation if its outcome is unknown', async () => {
     for (const outcome of ['unknown', 'notApplied'] as const) {
       const { go, ran, noting } = runs()

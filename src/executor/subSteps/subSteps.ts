@@ -224,16 +224,16 @@ const outputOf = ({ convert }: SubStepCall, record: OutputRecord): CallEnd => {
  * counts after an answer or option that lets this call run again.
  */
 const mayHaveActed = ({ root }: Level, { unit }: SubStepCall): boolean => {
-  const { recorder, consented, loaded } = root.scope
+  const { recorder, consented, recordedBefore, failedBefore } = root.scope
   const { completedSteps, state } = recorder.checkpoint()
   const { edited, confirmed = [] } = Units.get(State.inFlight(state), root.place.unit) ?? {}
   const isInside = (one: Unit): boolean => one.length > root.place.unit.length && isWithin(unit, one)
   if ([...confirmed, ...consented].some(isInside)) return false
-  if (endedUnknown(Units.get(State.failures(loaded.state), unit))) return true
+  if (endedUnknown(Units.get(failedBefore, unit))) return true
   if (!root.isRepeated) return false
   const first = withoutNumber(unit)
   // Only this attempt ran the first call of the name, so no earlier one can have reached a later call.
-  if (root.own.has(first) && !Units.has(loaded.completedSteps, first)) return false
+  if (root.own.has(first) && !Units.has(recordedBefore, first)) return false
   if (edited === true) return true
   if (!root.isCutShort) return false
   const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
