@@ -60,6 +60,12 @@ const runs = ({ storage = memoryStorage(), ...given }: Partial<Environment> = {}
   }
 }
 
+/** Runs that the host stops; code that hangs gets 20 ms. */
+const stoppable = () => {
+  const stopper = new AbortController()
+  return { stopper, one: runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 }) }
+}
+
 const ended = (outcome: E.Either<RunError, RunOutcome>): Checkpoint => {
   if (E.isLeft(outcome) || !('checkpoint' in outcome.right)) return assert.fail(JSON.stringify(outcome))
   return outcome.right.checkpoint
@@ -354,8 +360,7 @@ describe('a call that differs from the record', () => {
   })
 
   test('a call that is no longer idempotent needs confirmation if an earlier attempt may have started it', async () => {
-    const stopper = new AbortController()
-    const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+    const { stopper, one } = stoppable()
     await one.go(async ({ step }) => {
       await step('turn', one.noting('turn', 1))
       await step('turn', () => {
@@ -411,8 +416,7 @@ test('the output of an answer "done" replaces the recorded one of a sub-step aft
 describe('a sub-step declared non-idempotent after its attempt was cut short', () => {
   /** A task that was stopped in an idempotent sub-step, and the same task with that sub-step declared non-idempotent. */
   const stopped = async (was: { readonly idempotent?: false } = {}) => {
-    const stopper = new AbortController()
-    const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+    const { stopper, one } = stoppable()
     await one.go(
       async ({ step }) => {
         await step('pay', was, () => {
@@ -478,8 +482,7 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
   ])(
     'a later call of a name that is now declared non-idempotent needs confirmation after %s',
     async (_, options, ran) => {
-      const stopper = new AbortController()
-      const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+      const { stopper, one } = stoppable()
       const agent =
         (noting: typeof one.noting) =>
         async ({ step }: Context): Promise<void> => {
@@ -509,8 +512,7 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
   ])(
     'a completed sub-step of an edited task runs again without a second question after %s',
     async (_, ran, options) => {
-      const stopper = new AbortController()
-      const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+      const { stopper, one } = stoppable()
       const agent =
         (noting: typeof one.noting) =>
         async ({ step }: Context): Promise<void> => {
@@ -570,8 +572,7 @@ describe('a sub-step that fails', () => {
   })
 
   test('a repeated attempt gets the recorded error of a failed sub-step, and a new attempt runs the sub-step again', async () => {
-    const stopper = new AbortController()
-    const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+    const { stopper, one } = stoppable()
     let tries = 0
     const agent =
       (after: (signal: AbortSignal) => Promise<unknown>) =>
@@ -602,8 +603,7 @@ describe('a sub-step that fails', () => {
   })
 
   test('a task fails with the uncaught error of its sub-step, even if the error is replayed', async () => {
-    const stopper = new AbortController()
-    const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+    const { stopper, one } = stoppable()
     const busy = transient(StepError.make('Busy', 'try later', { data: { after: 7 } }), 'notApplied')
     await one.go(async ({ step }) => {
       await step('try', () => Promise.reject(busy as unknown as Error)).catch(() => undefined)
@@ -676,8 +676,7 @@ describe('a sub-step that fails', () => {
 
 describe('a sub-step that is not idempotent', () => {
   test('a sub-step that is not idempotent and was in flight needs confirmation by its path', async () => {
-    const stopper = new AbortController()
-    const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+    const { stopper, one } = stoppable()
     const agent =
       (pay: () => unknown) =>
       async ({ step }: Context): Promise<unknown> => {
