@@ -75,7 +75,7 @@ export const callProblems = (
   return optionProblems(options, Object.fromEntries(Object.entries(table).map(naming)), { required })
 }
 
-/** Fails because the environment has not the port that a call needs, unless the id of the run is invalid. */
+/** Fails because the environment lacks the port that a call needs, unless the id of the run is invalid. */
 export const withoutPort = (_tag: 'NoRequests' | 'NoWorkspaces', runId: string): E.Either<RunError, never> =>
   E.chain(() => E.left<RunError>({ _tag, runId }))(RunId.parse(runId))
 

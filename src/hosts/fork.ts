@@ -107,13 +107,16 @@ const forkNow =
     const made = await withClaim(environment, newId, async (claim, stored): Promise<E.Either<RunError, ForkedRun>> => {
       if (O.isSome(stored)) return E.left({ _tag: 'RunExists', runId: newId })
       const saved = await copyAndSave(environment, runId, claim, first.right)
-      // Else a later new run with the id would have the copies.
-      if (E.isLeft(saved) && !claim.lost.aborted) await removeArtifacts(environment, newId)
+      // Else a later new run with the id would have the copies. A save that may still take effect needs them.
+      if (E.isLeft(saved) && !claim.lost.aborted && !mayTakeEffect(saved.left))
+        await removeArtifacts(environment, newId)
       return E.isLeft(saved) ? saved : E.right({ runId: newId, checkpoint })
     })
     await handleLateRequests(environment, newId)
     return made
   }
+
+const mayTakeEffect = (error: RunError): boolean => error._tag === 'WriteFailed' && error.committed === 'unknown'
 
 interface FirstRevision {
   readonly checkpoint: Checkpoint

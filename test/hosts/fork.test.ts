@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import { fileArtifacts, jsonFileStorage } from '../../src/adapters/json-file/index.js'
@@ -264,10 +265,15 @@ describe('fork', () => {
       .step('use', async ({ artifacts }) => text(await artifacts.get('model')))
     const storage = memoryStorage(data)
     await runOutcome(program, { id: 'old', storage, environment })
-    const full = withFaults(storage, [{ call: 'save', nth: 1, fault: { _tag: 'Fail', when: 'before' } }])
+    const error = { committed: 'no', where: 'state', operation: 'write', code: 'ENOSPC', cause: undefined } as const
+    const full = { ...storage, save: () => TE.left({ _tag: 'WriteFailed', ...error } as const) }
+    const unknown = withFaults(storage, [{ call: 'save', nth: 1, fault: { _tag: 'Fail', when: 'before' } }])
     const options = { id: 'old', newId: 'new', fromStep: 'use', environment }
     assert.equal((await refusal(fork({ ...options, storage: full })))._tag, 'WriteFailed')
     assert.deepEqual(await environment.artifacts.list('new')(), E.right([]))
+    assert.equal((await refusal(fork({ ...options, storage: unknown })))._tag, 'WriteFailed')
+    const kept = await environment.artifacts.list('new')()
+    assert.ok(E.isRight(kept) && kept.right.length === 1, 'a save that may still take effect needs its artifacts')
     const left = await storage.load('new')()
     assert.ok(E.isRight(left) && O.isNone(left.right))
     await fork({ ...options, storage })
