@@ -8,6 +8,7 @@ import type { Environment } from '../ports/Environment.js'
 import type { AlreadyAnswered, PointerError, RequestError } from '../ports/Requests.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { WorkspaceError } from '../ports/Workspaces.js'
+import type { FieldTypes } from '../domain/data/notTaskEither.js'
 import { notEither, notTaskEither } from '../domain/data/notTaskEither.js'
 
 /** The error code for a port that returns no TaskEither, or one that resolves to no Either. */
@@ -16,26 +17,26 @@ const NO_EITHER = 'NO_TASK_EITHER'
 type PortError =
   StorageError | ArtifactError | RequestError | AlreadyAnswered | PointerError | TreeUnreadable | WorkspaceError
 
-/** The fields of each error that must be strings, because its message quotes them. */
-const TAGS: Readonly<Record<PortError['_tag'], ReadonlyArray<string>>> = {
-  HeldBy: [],
-  Fenced: [],
-  RevisionConflict: [],
-  RunChanged: [],
-  Corrupt: [],
-  UnsupportedFormat: [],
-  TooLarge: [],
-  InvalidRunId: [],
-  InvalidArtifactId: [],
-  InvalidPointer: [],
-  Insecure: [],
-  ReadFailed: ['code', 'where', 'operation'],
-  WriteFailed: ['code', 'where', 'operation'],
-  AlreadyAnswered: [],
-  TreeUnreadable: [],
-  NoWorktree: [],
-  WorkspaceTaken: [],
-  WorkspaceFailed: []
+/** The fields of each error that its message quotes, with their types. */
+const TAGS: Readonly<Record<PortError['_tag'], FieldTypes>> = {
+  HeldBy: { holder: 'object' },
+  Fenced: {},
+  RevisionConflict: { expected: 'number', found: 'number' },
+  RunChanged: { expected: 'number', found: 'number' },
+  Corrupt: { where: 'string', why: 'string' },
+  UnsupportedFormat: { where: 'string', found: 'number', supported: 'number' },
+  TooLarge: { where: 'string', bytes: 'number', limitBytes: 'number', biggest: 'array' },
+  InvalidRunId: { runId: 'string', why: 'string' },
+  InvalidArtifactId: { id: 'string', why: 'string' },
+  InvalidPointer: { where: 'string', why: 'string' },
+  Insecure: { where: 'string', why: 'string' },
+  ReadFailed: { code: 'string', where: 'string', operation: 'string' },
+  WriteFailed: { code: 'string', where: 'string', operation: 'string' },
+  AlreadyAnswered: { unit: 'string' },
+  TreeUnreadable: { where: 'string', why: 'string' },
+  NoWorktree: { folder: 'string', why: 'string' },
+  WorkspaceTaken: { what: 'string' },
+  WorkspaceFailed: { where: 'string', operation: 'string', why: 'string' }
 }
 
 type OnThrow<Thrown> = (operation: string, cause: unknown, code?: string) => Thrown

@@ -281,6 +281,11 @@ describe('a store whose functions do not return TaskEithers', () => {
       untyped(() => () => Promise.resolve({ _tag: 'Left', left: { _tag: 'ReadFailed', where: 'x', operation: 'op' } })),
       'it returned a Left of ReadFailed without the string "code"; return a Right, or a Left of an error that the port declares'
     ],
+    [
+      'a HeldBy without a holder',
+      untyped(() => () => Promise.resolve({ _tag: 'Left', left: { _tag: 'HeldBy', runId: 'r' } })),
+      'it returned a Left of HeldBy without the object "holder"; return a Right, or a Left of an error that the port declares'
+    ],
     ['a promise', untyped(() => Promise.reject(new Error('held'))), 'it must return a TaskEither, not a promise'],
     ['nothing', untyped(() => undefined), 'it must return a TaskEither, not undefined']
   ])('if `claim` of the store returns %s, the error says that the store is at fault', async (_, claim, why) => {

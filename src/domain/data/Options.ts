@@ -237,4 +237,4 @@ export const arrayOf =
   (value) =>
     Array.isArray(value) && Array.from(value).every(isItem) ? undefined : expected
 
-export const isText = (value: unknown): boolean => typeof value === 'string'
+export const isText = (value: unknown): value is string => typeof value === 'string'

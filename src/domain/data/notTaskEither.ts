@@ -5,26 +5,26 @@ import { fieldsOf, isText, kindOf } from './Options.js'
 export const notTaskEither = (given: unknown): Error =>
   new Error(`it must return a TaskEither, not ${isThenable(given) ? 'a promise' : kindOf(given)}`)
 
-/**
- * Describes a result that is neither a Right nor a Left of an error with one of these tags; undefined for any other result. `tags`: by tag, the
- * fields that must be strings.
- */
-export const notEither = (
-  result: unknown,
-  tags: Readonly<Record<string, ReadonlyArray<string>>>
-): Error | undefined => {
+/** The fields that an error must have, with their types. */
+export type FieldTypes = Readonly<Record<string, 'string' | 'number' | 'object' | 'array'>>
+
+/** Describes a result that is neither a Right nor a Left of an error with one of these tags and its fields; undefined for any other result. */
+export const notEither = (result: unknown, tags: Readonly<Record<string, FieldTypes>>): Error | undefined => {
   const { _tag, left } = fieldsOf(result)
   if (_tag === 'Right') return undefined
+  if (_tag !== 'Left') return wrongResult(kindOf(result))
   const error = fieldsOf(left)
   const tag = error['_tag']
-  if (_tag === 'Left' && isText(tag) && Object.hasOwn(tags, tag as string)) {
-    const missing = tags[tag as string]?.find((field) => !isText(error[field]))
-    return missing === undefined ? undefined : wrongResult(`a Left of ${String(tag)} without the string "${missing}"`)
-  }
-  if (_tag !== 'Left') return wrongResult(kindOf(result))
-  if (isText(tag)) return wrongResult(`a Left with the unknown "_tag" ${JSON.stringify(tag)}`)
-  return wrongResult(`a Left of ${left instanceof Error ? `the error ${JSON.stringify(left.message)}` : kindOf(left)}`)
+  if (!isText(tag))
+    return wrongResult(
+      `a Left of ${left instanceof Error ? `the error ${JSON.stringify(left.message)}` : kindOf(left)}`
+    )
+  if (!Object.hasOwn(tags, tag)) return wrongResult(`a Left with the unknown "_tag" ${JSON.stringify(tag)}`)
+  const missing = Object.entries(tags[tag] ?? {}).find(([field, type]) => typeOf(error[field]) !== type)
+  return missing === undefined ? undefined : wrongResult(`a Left of ${tag} without the ${missing[1]} "${missing[0]}"`)
 }
+
+const typeOf = (value: unknown): string => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value)
 
 /** Calls an observer. Ignores what it throws, and the rejection of a promise that it returns, which would end the process. */
 export const ignoringErrors = (call: () => unknown): void => {
