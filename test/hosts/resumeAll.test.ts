@@ -385,6 +385,17 @@ describe('resumeAll with watch', () => {
     assert.deepEqual(seen, ['asleep Waiting', 'asleep Completed', ...seen.slice(2)])
   })
 
+  test('a watch does not block its process if the clock ends each sleep at once', async () => {
+    const { now } = nodeEnvironment(memoryStorage()).clock
+    for (const sleep of [() => () => Promise.resolve(), () => () => Promise.reject(new Error('no timers'))]) {
+      const { ended, stop } = watching({ storage: memoryStorage(), environment: { clock: { now, sleep } } }, [
+        workflow('order').step('work', never)
+      ])
+      setTimeout(stop, 20)
+      assert.deepEqual(await ended, [])
+    }
+  })
+
   test('a watch reports a refused run that waits, and reports it again once its wait is answered', async () => {
     const storage = memoryStorage()
     const ask = (version: string) =>
