@@ -18,7 +18,12 @@ const strangers: ReadonlyArray<readonly [string, unknown, RegExp]> = [
   [
     'a Standard Schema of a later version',
     { '~standard': { version: 2, vendor: 'zod', validate: parses }, decode: parses, encode: parses, validate: parses },
-    /its "~standard" has the version 2, not 1/
+    /its "~standard".version is the number 2, not 1/
+  ],
+  [
+    'a Standard Schema whose version has no text',
+    { '~standard': { version: Object.create(null) as unknown } },
+    /its "~standard".version is an object, not 1/
   ],
   [
     'a function with an incomplete schema',

@@ -225,6 +225,23 @@ describe('evidence of completed units', () => {
     assert.deepEqual([...checkpoint.completedSteps][0]?.evidence, [{ _tag: 'Commit', hash }])
   })
 
+  test('the function `evidence` gets the output as later steps see it, without what its codec does not keep', async () => {
+    const seen: Array<unknown> = []
+    const program = pipe(
+      Program.start('p'),
+      Program.step('s', {
+        output: t.strict({ a: t.number }),
+        evidence: (output) => {
+          seen.push(output)
+          return []
+        },
+        run: () => TE.right({ a: 1, b: 2 })
+      })
+    )
+    ended(await newProcess(newWorld()).perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(seen, [{ a: 1 }])
+  })
+
   test('a run without recorded evidence does not read the working tree', async () => {
     const world = newWorld()
     const plain = pipe(

@@ -5,6 +5,7 @@ import { cut } from '../../domain/data/Cut.js'
 import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import type { Check } from '../../domain/data/Options.js'
+import { kindOf } from '../../domain/data/Options.js'
 import { fromUnknown as fromThrown } from '../../domain/data/StepError.js'
 import type { OutputMismatch, Task } from '../../domain/workflow/Workflow.js'
 import { acceptsAnything } from '../../domain/workflow/Workflow.js'
@@ -56,7 +57,7 @@ const withCodec = (codec: t.Mixed): ReturnType<typeof conversions> => {
     encode: (output) => E.chainFirst(decode)(encodeWith(codec, output)),
     decode,
     accepts: (output) => E.map(() => undefined)(decodeWith(codec, output)),
-    seen: E.right
+    seen: (output) => E.chain(decode)(encodeWith(codec, output))
   }
 }
 
@@ -96,7 +97,7 @@ export const schema: Check = (given) => {
 
 const whyNoSchema = (standard: unknown): string | undefined => {
   const { version, validate } = asObject(standard) ?? {}
-  if (version !== 1) return `its "~standard" has the version ${String(version)}, not 1`
+  if (version !== 1) return `its "~standard".version is ${kindOf(version)}, not 1`
   return typeof validate === 'function' ? undefined : 'its "~standard" has no validate'
 }
 
