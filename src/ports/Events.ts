@@ -69,7 +69,8 @@ export interface EventUnit {
  * - `ReleaseFailed`: the claim could not be released; `error`: why. The outcome stands, and this process can claim the run
  *   again; to others it may look held while this process lives.
  * - `RunRemoved`: a completed run was removed, as its program requests. `archivedAt`: the archive. The last event.
- * - `RunNotRemoved`: a completed run should have been removed but was not. `why`: the reason, as text. The last event.
+ * - `RunNotRemoved`: a completed run should have been removed but was not, or its artifacts were not. `why`: the reason, as
+ *   text. The last event.
  *
  * @category model
  */

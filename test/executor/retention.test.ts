@@ -251,6 +251,31 @@ describe('pruning', () => {
     assert.deepEqual(right(await apart.list('done-1')()), [])
   })
 
+  test('if the artifacts of a removed run cannot be removed, the report says that the run is removed and its artifacts are left', async () => {
+    const { world, given } = ports()
+    const artifacts = { ...given.artifacts, remove: () => TE.left(WRITE_FAILED) }
+    const around = (storage: CheckpointStorage): CheckpointStorage => ({
+      ...storage,
+      remove: (id) => apart(storage, id)
+    })
+    // The artifacts of a store that does not keep checkpoints survive the removal of their run.
+    const apart = (storage: CheckpointStorage, id: string) =>
+      pipe(
+        storage.remove(id),
+        TE.chainFirst(() => TE.fromTask(() => given.artifacts.put(id, 'log', 'text')()))
+      )
+    const why = /^the run is removed, but its artifacts are left under its id: Writing /
+    const deleting = newProcess(world, { artifacts, around })
+    ended(await deleting.perform(run(program('delete'), 'deleted', {})), 'Completed')
+    const last = deleting.events.at(-1)
+    assert.ok(last?._tag === 'RunNotRemoved' && why.test(last.why), JSON.stringify(last))
+    const pruning = newProcess(world, { artifacts, around })
+    ended(await pruning.perform(run(program('keep'), 'pruned', {})), 'Completed')
+    const { left } = right(await prune({ keep: 0 })(pruning.environment)())
+    assert.match(left[0]?.why ?? '', why)
+    assert.deepEqual(await loaded(pruning.storage), O.none)
+  })
+
   test('pruning keeps the artifacts of a new run that reuses the id of a removed run at once', async () => {
     const { world } = await withRuns()
     const given = { artifacts: memoryArtifacts() }

@@ -10,7 +10,8 @@ import { orList } from '../../domain/data/Suggestion.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../ExecutorCall.js'
-import { describeError, isInUse, removeChecked, removeRun, RESUMED_MEANWHILE, whyKept } from '../workspace/onSuccess.js'
+import type { NotRemoved } from '../workspace/onSuccess.js'
+import { notRemoved, removeChecked, removeRun, RESUMED, whyKept } from '../workspace/onSuccess.js'
 import { argumentProblems, unless } from '../arguments.js'
 import { describe } from '../errors/describe.js'
 import { nextTurn } from '../sleep.js'
@@ -39,10 +40,8 @@ export interface NeverStarted {
 }
 
 /** A run that was not removed. */
-export interface KeptRun {
+export interface KeptRun extends NotRemoved {
   readonly run: RunSummary
-  readonly reason: 'resumed' | 'hasWorkspace' | 'damaged' | 'failed'
-  readonly why: string
 }
 
 /**
@@ -136,9 +135,10 @@ export const removePrunable =
   (environment) =>
   async () => {
     const runs = await removeEach(environment, expired, (run) => removeUnchanged(environment, run))
-    const rest = await removeEach(environment, neverStarted, async (runId) =>
-      whyNotRemoved(await removeChecked(environment, { runId, ...NOTHING_SAVED }))
-    )
+    const rest = await removeEach(environment, neverStarted, async (runId) => {
+      const removed = await removeChecked(environment, { runId, ...NOTHING_SAVED })
+      return E.isLeft(removed) ? notRemoved(removed.left) : undefined
+    })
     const failed = rest.left.flatMap(({ run, reason, why }) => (reason === 'failed' ? [{ runId: run, why }] : []))
     return E.right({
       ...runs,
@@ -162,8 +162,6 @@ export const previewRemoval =
       })
     )
 
-type Kept = Pick<KeptRun, 'reason' | 'why'>
-
 /**
  * Removes up to `REMOVALS_AT_ONCE` runs at a time; `remove` returns why a run stays. Each removal after these starts in its own turn of the event
  * loop: else a store that answers without waiting would block the process, and an interrupt with it.
@@ -171,9 +169,9 @@ type Kept = Pick<KeptRun, 'reason' | 'why'>
 const removeEach = async <A>(
   { interrupt }: Environment,
   runs: ReadonlyArray<A>,
-  remove: (run: A) => Promise<Kept | undefined>
+  remove: (run: A) => Promise<NotRemoved | undefined>
 ) => {
-  const reasons: Array<Kept | undefined> = []
+  const reasons: Array<NotRemoved | undefined> = []
   let next = 0
   let turn: Promise<void> = Promise.resolve()
   const ownTurn = (): Promise<void> => (turn = turn.then(() => new Promise((resolve) => void nextTurn(resolve))))
@@ -196,32 +194,28 @@ const removeEach = async <A>(
 /** The maximum number of concurrent removals. A store may sync them together. */
 const REMOVALS_AT_ONCE = 100
 
-const removeUnchanged = async (environment: Environment, run: RunSummary): Promise<Kept | undefined> => {
+const removeUnchanged = async (environment: Environment, run: RunSummary): Promise<NotRemoved | undefined> => {
   const found = await assess(environment, run)
   if (E.isLeft(found)) return found.left
-  return whyNotRemoved(await removeRun(environment, found.right ?? run, found.right))
-}
-
-const whyNotRemoved = (removed: Awaited<ReturnType<typeof removeRun>>): Kept | undefined => {
-  if (E.isRight(removed)) return undefined
-  return isInUse(removed.left) ? resumedMeanwhile : { reason: 'failed', why: describeError(removed.left) }
+  return await removeRun(environment, found.right ?? run, found.right)
 }
 
 /** Returns why a run stays, or its checkpoint, if it has one. */
-const assess = async (environment: Environment, run: RunSummary): Promise<E.Either<Kept, Checkpoint | undefined>> => {
+const assess = async (
+  environment: Environment,
+  run: RunSummary
+): Promise<E.Either<NotRemoved, Checkpoint | undefined>> => {
   const now = await storedRun(run.runId)(environment)()
   if (E.isLeft(now)) return E.left({ reason: 'failed', why: describe(now.left) })
   if (O.isNone(now.right)) return E.right(undefined)
   const view = now.right.value
   const hasChanged = view.revision !== run.revision || view.createdAt !== run.createdAt
-  if (O.isSome(view.heldBy) || hasChanged) return E.left(resumedMeanwhile)
+  if (O.isSome(view.heldBy) || hasChanged) return E.left(RESUMED)
   if (view.found._tag === 'Recovered')
     return E.left({ reason: 'damaged', why: `its newest state is damaged: ${view.found.lost}` })
   const kept = await whyKept(environment, view.checkpoint)
   return kept === undefined ? E.right(view.checkpoint) : E.left(kept)
 }
-
-const resumedMeanwhile = { reason: 'resumed', why: RESUMED_MEANWHILE } as const
 
 /**
  * Removes the runs that {@link findExpired} lists (see `RetentionPolicy`), and what is left of runs that never started.

@@ -48,8 +48,8 @@ export const disposeOfRun =
     const { runId } = checkpoint
     const kept = await whyKept(environment, checkpoint)
     const archived = kept === undefined ? await archive(how, environment, checkpoint) : E.left(kept.why)
-    const removed = E.isLeft(archived) ? archived : await removeEnded(environment, checkpoint)
-    if (E.isLeft(removed)) report(environment, { _tag: 'RunNotRemoved', runId, why: removed.left })
+    const why = E.isLeft(archived) ? archived.left : (await removeRun(environment, checkpoint, checkpoint))?.why
+    if (why !== undefined) report(environment, { _tag: 'RunNotRemoved', runId, why })
     else {
       const where = E.isRight(archived) && archived.right !== undefined ? { archivedAt: archived.right } : {}
       report(environment, { _tag: 'RunRemoved', runId, ...where })
@@ -69,22 +69,24 @@ const archive = async (
   return E.mapLeft(describeStorage)(await callPort('keep', () => archive.keep(run), writeFailed('the archive')))
 }
 
-/** Removes a run that has ended. It was released: another process may have resumed it, or started a new run under its id. */
-const removeEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> =>
-  E.mapLeft((left: StorageError | ArtifactError) => (isInUse(left) ? RESUMED_MEANWHILE : describeError(left)))(
-    await removeRun(environment, ended, ended)
-  )
+/** Why a run, or a part of it, was not removed. */
+export interface NotRemoved {
+  readonly reason: 'resumed' | 'hasWorkspace' | 'damaged' | 'failed'
+  readonly why: string
+}
 
-export const RESUMED_MEANWHILE = 'another process resumed it meanwhile'
+/** The run was not claimed: another process may have resumed it, or started a new run under its id. */
+export const RESUMED: NotRemoved = { reason: 'resumed', why: 'another process resumed it meanwhile' }
 
-/** Returns whether a removal failed because the run has an owner or has changed. */
-export const isInUse = ({ _tag }: StorageError | ArtifactError): boolean => _tag === 'HeldBy' || _tag === 'RunChanged'
+/** Describes a failed removal. */
+export const notRemoved = (error: StorageError): NotRemoved =>
+  error._tag === 'HeldBy' || error._tag === 'RunChanged' ? RESUMED : { reason: 'failed', why: describeStorage(error) }
 
 /** Returns why a run is not removed, if its own workspace may exist: without its state, that could be neither merged nor cleaned. */
 export const whyKept = async (
   { workspaces }: Environment,
   { runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>
-): Promise<{ readonly reason: 'hasWorkspace' | 'failed'; readonly why: string } | undefined> => {
+): Promise<NotRemoved | undefined> => {
   if (!isOwn(workspace)) return undefined
   if (workspaces === undefined) return { reason: 'failed', why: NO_WORKSPACES }
   const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
@@ -113,11 +115,17 @@ export const removeRun = async (
   environment: Environment,
   checked: Checked,
   checkpoint: Checkpoint | undefined
-): Promise<E.Either<StorageError | ArtifactError, void>> => {
+): Promise<NotRemoved | undefined> => {
   const removed = await removeChecked(environment, checked)
-  if (E.isLeft(removed)) return removed
+  if (E.isLeft(removed)) return notRemoved(removed.left)
   if (checkpoint !== undefined) await removeFolders(environment, checkpoint)
-  return await removeArtifacts(environment, checked.runId)
+  const { runId } = checked
+  const rest = await removeArtifacts(environment, runId)
+  if (E.isRight(rest)) return undefined
+  return {
+    reason: 'failed',
+    why: `the run is removed, but its artifacts are left under its id: ${describeError(rest.left)}`
+  }
 }
 
 /** Returns whether no run with the id exists. */
@@ -152,5 +160,5 @@ export const removeArtifacts = async (
   return E.right(undefined)
 }
 
-export const describeError = (error: StorageError | ArtifactError): string =>
+const describeError = (error: StorageError | ArtifactError): string =>
   error._tag === 'InvalidArtifactId' ? describeArtifact(error) : describeStorage(error)
