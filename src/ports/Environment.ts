@@ -15,8 +15,8 @@ import type { Workspaces } from './Workspaces.js'
 /**
  * Wraps an attempt of a task, or a sub-step, that runs; recorded ones that a resume skips are not wrapped. It must call `act` exactly once;
  * otherwise the attempt fails permanently (`AROUND_MISUSED`). `act` resolves when the code has succeeded. It rejects with the redacted error
- * of the code, and with an `AbortError` if the attempt is suspended or does not stop in time. A call of `act` after the attempt was stopped
- * or has ended runs no code. What `around` itself returns or throws after `act` changes nothing. `attempt`: from 1.
+ * of the code, and with an `AbortError` if the attempt is suspended or does not stop in time. After the attempt was stopped or has ended, `act`
+ * runs no code, and rejects with an `AbortError`. What `around` itself returns or throws after `act` changes nothing. `attempt`: from 1.
  *
  * @category model
  */

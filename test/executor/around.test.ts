@@ -158,17 +158,19 @@ describe('around', () => {
     assert.equal(ran, 0)
   })
 
-  test('a step is not in doubt if the run is stopped before the around hook calls act', async () => {
+  test('if the run is stopped before the around hook calls act, act rejects with an AbortError, and the step is not in doubt', async () => {
     let ran = 0
+    const rejections: Array<string> = []
     const stopping = new AbortController()
     const limited: Around = async (_unit, _attempt, act) => {
       stopping.abort()
-      await act()
+      await act().catch((error: Error) => rejections.push(error.name))
     }
     const flow = workflow('flow').step('charge', { idempotent: false, run: () => void (ran += 1) })
     const options = optionsWith(limited)
     assert.equal((await runOutcome(flow, { ...options, signal: stopping.signal }))._tag, 'Interrupted')
     assert.equal(ran, 0)
+    assert.deepEqual(rejections, ['AbortError'])
     assert.equal((await runOutcome(flow, options))._tag, 'Completed')
     assert.equal(ran, 1)
   })

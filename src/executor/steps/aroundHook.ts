@@ -40,7 +40,11 @@ export const wrapped = <A extends End>(
     calls += 1
     if (calls > 1) return refused(new Error(CALLED_TWICE))
     if (hasEnded) return refused(new DOMException(LATE, 'AbortError'))
-    const called = (code = attempt.halt === undefined ? run() : Promise.resolve(STOPPED))
+    if (attempt.halt !== undefined) {
+      code = Promise.resolve(STOPPED)
+      return refused(new DOMException(LATE, 'AbortError'))
+    }
+    const called = (code = run())
     const acted = new Promise<void>((resolve, refuse) => {
       reject = refuse
       const fail = (error: unknown): void => {
