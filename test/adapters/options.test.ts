@@ -133,6 +133,14 @@ test.each(['', 'x'.repeat(64), 'ж'.repeat(32)])(
   }
 )
 
+test('a setting to allow that PostgreSQL stores do not know is refused', async () => {
+  const settings =
+    "'synchronous_commit=off', 'synchronous_commit=local', 'synchronous_commit=remote_write' or 'fsync=off'"
+  expect(await reasonOf(postgresStorage(pool(), { allow: ['local' as never] }))).toContain(
+    `allow must be an array of ${settings}`
+  )
+})
+
 test('the stores of `connect` fail with an example of a driver if the driver is not a class', async () => {
   const { storage, artifacts, close } = connect(join(root, 'x.db'), undefined as never)
   const why = 'connect needs the class of a driver, not undefined; pass one, such as DatabaseSync of node:sqlite'

@@ -4,12 +4,11 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Check, OptionTable } from '../../domain/data/Options.js'
 import {
   amount,
-  arrayOf,
   describeInvalid,
+  eachOf,
   readable,
   flag,
   interval,
-  isText,
   nested,
   oneOf,
   signal as isSignal,
@@ -30,6 +29,13 @@ import * as Migrations from './Migrations.js'
  */
 export type PostgresWeakness =
   'synchronous_commit=off' | 'synchronous_commit=local' | 'synchronous_commit=remote_write' | 'fsync=off'
+
+const WEAKNESSES: Readonly<Record<PostgresWeakness, true>> = {
+  'synchronous_commit=off': true,
+  'synchronous_commit=local': true,
+  'synchronous_commit=remote_write': true,
+  'fsync=off': true
+}
 
 /**
  * Options of everything that this package keeps in PostgreSQL.
@@ -81,7 +87,7 @@ const schemaName: Check = (value) =>
 const OPTIONS: OptionTable = {
   schema: schemaName,
   migrate: flag,
-  allow: arrayOf(isText, 'an array of settings'),
+  allow: eachOf(...Object.keys(WEAKNESSES)),
   retryMillis: amount,
   signal: isSignal,
   liveness: oneOf('lock', 'lease'),

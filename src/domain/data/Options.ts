@@ -237,4 +237,7 @@ export const arrayOf =
   (value) =>
     Array.isArray(value) && Array.from(value).every(isItem) ? undefined : expected
 
+export const eachOf = (...words: ReadonlyArray<string>): Check =>
+  arrayOf((item) => words.some((word) => word === item), `an array of ${orList(words.map((word) => `'${word}'`))}`)
+
 export const isText = (value: unknown): value is string => typeof value === 'string'

@@ -5,8 +5,7 @@ import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
 import { expired, PRUNABLE } from '../../domain/checkpoint/Retention.js'
 import type { Check, OptionProblem } from '../../domain/data/Options.js'
-import { amount, arrayOf, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
-import { orList } from '../../domain/data/Suggestion.js'
+import { amount, arrayOf, eachOf, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../ExecutorCall.js'
@@ -84,10 +83,7 @@ const NO_LIMIT = { option: 'keep', expected: 'a number ≥ 0, unless olderThanMi
 const POLICY: Readonly<Record<keyof RetentionPolicy, Check>> = {
   keep: amount,
   olderThanMillis: amount,
-  statuses: arrayOf(
-    (status) => PRUNABLE.some((one) => one === status),
-    `an array of ${orList(PRUNABLE.map((one) => `'${one}'`))}`
-  )
+  statuses: eachOf(...PRUNABLE)
 }
 
 const findRuns =
