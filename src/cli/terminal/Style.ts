@@ -1,6 +1,6 @@
 /** Styles text, and escapes untrusted text. */
 import { randomUUID } from 'node:crypto'
-import stringWidth from 'string-width'
+import stringWidth from 'fast-string-width'
 import { printable } from '../../domain/explain/printable.js'
 import * as Symbols from './Symbols.js'
 
@@ -70,7 +70,8 @@ export const fitted = (text: string, { symbols, width }: Pick<Style, 'symbols' |
   if (2 * text.length <= width || columnsOf(text) <= width) return text
   let kept = ''
   let left = width - symbols.more.length
-  for (const { segment } of GRAPHEMES.segment(text)) {
+  // Made here, because the first one of a process takes long.
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
     left -= columnsOf(segment)
     if (left < 0) break
     kept += segment
@@ -92,8 +93,6 @@ export const folded = (line: string, width: number, indent: number): ReadonlyArr
   }
   return [...lines, current]
 }
-
-const GRAPHEMES = new Intl.Segmenter()
 
 /** Only this process knows the key, so no text from outside can forge a mark. */
 const KEY = randomUUID()
