@@ -278,6 +278,22 @@ describe('the code', () => {
     ).toEqual([])
   })
 
+  test('no comment is wider than 150 columns, except rows of tables', () => {
+    const root = join(src, '..')
+    const isCode = (path: string): boolean => /\.[cm]?[jt]s$/.test(path) && !/(^|\/)(\.tmp|node_modules)\//.test(path)
+    const files = ['.ci', 'benchmarks', 'examples', 'src', 'test'].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path))
+    )
+    const wide = files.filter(isCode).flatMap((path) =>
+      readFileSync(join(root, path), 'utf8')
+        .split('\n')
+        .flatMap((line, index) =>
+          line.length > 150 && /^\s*(\/\/|\/?\*)(?! \|)/.test(line) ? [`${path}:${index + 1}`] : []
+        )
+    )
+    expect(wide).toEqual([])
+  })
+
   test('no folder or file has a catch-all name', () => {
     const vague = /(^|\/)(utils?|helpers?|common|types|shared|misc)(\/|\.ts$)/i
     expect(sources.map(({ path }) => path).filter((path) => vague.test(path))).toEqual([])

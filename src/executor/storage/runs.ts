@@ -155,7 +155,7 @@ const listingError = (listed: ReadonlyArray<Listed>, { after = '' }: ListOptions
   for (const one of listed) {
     const runId = fieldsOf(one)['runId']
     if (!isText(runId)) return new Error(`each entry must have a runId, not ${kindOf(runId)}`)
-    if ((runId as string) <= after) return new Error(`after ${JSON.stringify(after)} it listed ${kindOf(runId)}`)
+    if (runId <= after) return new Error(`after ${JSON.stringify(after)} it listed ${kindOf(runId)}`)
   }
   return undefined
 }

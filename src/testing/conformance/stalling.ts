@@ -33,7 +33,11 @@ export const atEachPlace = async (
     const stalling = await stall()
     const stalled = stallAt(stalling, place)
     const { storage: former, letGo } = stalling
-    await attempt({ ...stalled, former, runId: `${name}-${place}`, reopen }).finally(letGo)
+    try {
+      await attempt({ ...stalled, former, runId: `${name}-${place}`, reopen })
+    } finally {
+      await letGo()
+    }
     assert.ok(
       stalled.wasHeld() || place > 0,
       'a call while every call below the store is held: expected it to wait, found that it ended; check `stall` of the spec'
@@ -83,7 +87,11 @@ const stallAt = (stalling: With<Stalling>, place: number) => {
       }
       const patience = Math.max(PATIENCE_MILLIS, 3 * (performance.now() - start))
       const done = act(retrying)
-      await Promise.race([done, pause(patience)]).finally(letGo)
+      try {
+        await Promise.race([done, pause(patience)])
+      } finally {
+        await letGo()
+      }
       return done
     }
   }
