@@ -4,7 +4,7 @@
 import { chmod, copyFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { spawnSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
-import { createRequire, isBuiltin } from 'node:module'
+import { isBuiltin } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, transform } from 'esbuild'
@@ -122,7 +122,7 @@ async function putInPlace() {
 }
 
 function emitTypes() {
-  const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
+  const tsc = join(root, 'node_modules/typescript-native/bin/tsc')
   const args = [tsc, '--project', join(root, '.ci/tsconfig.build.json'), '--outDir', fresh]
   const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' })
   if (status === 0) return

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Consumer, consume, killInSecondStep, manifest, root, start } from './consumer.js'
+import { type Consumer, consume, killInSecondStep, manifest, root, start, tsc } from './consumer.js'
 
 let consumer: Consumer
 beforeAll(() => {
@@ -64,25 +64,25 @@ await run(flow, { id: 'r', storage: memoryStorage() })
     consumer.write('host.mts', imports.join(''))
     const options = { module: 'nodenext', target: 'es2023', types: ['node'], strict: true, noEmit: true }
     const tsconfig = consumer.write('tsconfig.json', JSON.stringify({ compilerOptions: options, files: ['host.mts'] }))
-    const tsc = join(root, 'node_modules/typescript/bin/tsc')
-    const { code, stdout } = await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)
+    const { code, stdout } = await start(consumer.folder, process.execPath, tsc.newest, '--project', tsconfig)
     expect(code, stdout).toBe(0)
   })
   test('declarations of exported workflows and runs name no file of the package', { timeout: 120_000 }, async () => {
-    const tsc = join(root, 'node_modules/typescript/bin/tsc')
-    const compiled = async (...files: ReadonlyArray<string>): Promise<string> => {
+    const compiled = async (compiler: string, ...files: ReadonlyArray<string>): Promise<string> => {
       const compilerOptions = { ...inferring, outDir: 'types' }
       const tsconfig = consumer.write('inferring.json', JSON.stringify({ compilerOptions, files }))
-      return (await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)).stdout
+      return (await start(consumer.folder, process.execPath, compiler, '--project', tsconfig)).stdout
     }
     consumer.write('promise.mts', promiseForm)
     consumer.write('fp.cts', fpForm)
-    expect(await compiled('promise.mts', 'fp.cts')).toBe('')
-    expect(await compiled('types/promise.d.mts', 'types/fp.d.cts')).toBe('')
+    for (const compiler of [tsc.inJavaScript, tsc.newest]) {
+      expect(await compiled(compiler, 'promise.mts', 'fp.cts')).toBe('')
+      expect(await compiled(tsc.newest, 'types/promise.d.mts', 'types/fp.d.cts')).toBe('')
 
-    const declared = readFileSync(join(consumer.folder, 'types/promise.d.mts'), 'utf8')
-    expect(declared).toMatch(/deploy: \{\s+readonly push: string;\s+\}/)
-    expect(declared + readFileSync(join(consumer.folder, 'types/fp.d.cts'), 'utf8')).not.toContain('/dist/')
+      const declared = readFileSync(join(consumer.folder, 'types/promise.d.mts'), 'utf8')
+      expect(declared).toMatch(/deploy: \{\s+readonly push: string;\s+\}/)
+      expect(declared + readFileSync(join(consumer.folder, 'types/fp.d.cts'), 'utf8')).not.toContain('/dist/')
+    }
   })
 })
 

@@ -19,6 +19,12 @@ export const root = resolve(import.meta.dirname, '../..')
 
 export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
 
+/** The compilers that users have: the newest one, and the last one in JavaScript. */
+export const tsc = {
+  newest: join(root, 'node_modules/typescript-native/bin/tsc'),
+  inJavaScript: join(root, 'node_modules/typescript/bin/tsc')
+}
+
 /** `dogear`, `dogear/promise` …: everything that a program can import but the types of declarations, in the order of package.json. */
 export const entryPoints: readonly string[] = Object.entries(manifest.exports)
   .filter(([, target]) => typeof target === 'object' && target.default !== undefined)

@@ -6,7 +6,7 @@ import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { outsideFences } from '../docs/markdown.js'
 import { nodes } from '../matrix/nodes.js'
-import { type Consumer, consume, entryPoints, killInSecondStep, manifest, root, start } from './consumer.js'
+import { type Consumer, consume, entryPoints, killInSecondStep, manifest, root, start, tsc } from './consumer.js'
 import { versions } from './tools.js'
 
 const nodeVersions = new Map([[process.version, process.execPath], ...nodes()])
@@ -303,8 +303,7 @@ describe('the types', () => {
     consumer.write('typed.mts', module(esm, '.thereIsNoSuchExport'))
     const files = ['esm.mts', 'cjs.cts', 'typed.mts']
     const tsconfig = consumer.write('tsconfig.json', JSON.stringify({ compilerOptions: options, files }))
-    const tsc = join(root, 'node_modules/typescript/bin/tsc')
-    const { stdout } = await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)
+    const { stdout } = await start(consumer.folder, process.execPath, tsc.inJavaScript, '--project', tsconfig)
     errors = stdout.split('\n').filter((line) => line !== '')
   })
   const isOfTyped = (line: string): boolean => line.startsWith('typed.mts')
@@ -318,16 +317,14 @@ describe('the types', () => {
     consumer.write('node16.cts', names.map((name, i) => `${cjs(`_${i}`, name)}\nvoid _${i}\n`).join(''))
     const compilerOptions = { ...options, module: 'node16' }
     const tsconfig = consumer.write('node16.json', JSON.stringify({ compilerOptions, files: ['node16.cts'] }))
-    const tsc = join(root, 'node_modules/typescript/bin/tsc')
-    expect((await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)).stdout).toBe('')
+    expect((await start(consumer.folder, process.execPath, tsc.newest, '--project', tsconfig)).stdout).toBe('')
   })
 
   test('declarations of exported reports name no file of the package', async () => {
     consumer.write('reports.mts', reports)
     const compilerOptions = { ...options, noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: 'types' }
     const tsconfig = consumer.write('reports.json', JSON.stringify({ compilerOptions, files: ['reports.mts'] }))
-    const tsc = join(root, 'node_modules/typescript/bin/tsc')
-    expect((await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)).stdout).toBe('')
+    expect((await start(consumer.folder, process.execPath, tsc.newest, '--project', tsconfig)).stdout).toBe('')
     const declared = readFileSync(join(consumer.folder, 'types/reports.d.mts'), 'utf8')
     expect(declared).toContain('Promise<import("dogear/testing/types").ModelReport>')
     expect(declared).not.toContain('/dist/')
