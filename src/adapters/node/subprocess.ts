@@ -2,6 +2,7 @@
 import type { ChildProcessByStdio, SpawnOptionsWithStdioTuple, StdioNull, StdioPipe } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -157,7 +158,9 @@ const notStarted =
     if (code !== 'ENOENT') return { _tag: 'NotStarted', code, message }
     if (!existsSync(cwd)) return { _tag: 'NotStarted', code, message: `no such folder: ${cwd}` }
     const name = what._tag === 'Argv' ? what.argv[0] : 'the shell'
-    return { _tag: 'NotStarted', code, message: `not found: ${name}` }
+    // The first line of a script names its interpreter.
+    const of = name.includes('/') && existsSync(resolve(cwd, name)) ? 'the interpreter of ' : ''
+    return { _tag: 'NotStarted', code, message: `not found: ${of}${name}` }
   }
 
 const supervise =
