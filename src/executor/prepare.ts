@@ -5,6 +5,7 @@ import type { Change, Recovered, Started } from '../domain/change/Change.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import { start } from '../domain/checkpoint/Checkpoint.js'
 import { defined } from '../domain/data/defined.js'
+import { isText, kindOf } from '../domain/data/Options.js'
 import { overrides as overridesOf } from '../domain/plan/Overrides.js'
 import type { ResumePlan } from '../domain/plan/Plan.js'
 import { current } from '../domain/workflow/WorkflowIdentity.js'
@@ -166,6 +167,8 @@ const askForConsent = async (
   try {
     const user = (await options.onRecovered?.({ runId, from, lost, checkpoint })) ?? O.none
     if (O.isNone(user)) return recoveryRefused(runId, stored.found)
+    // An untyped caller may refuse with `false`.
+    if (!isText(user.value)) throw new TypeError(`onRecovered must return a name or nothing, not ${kindOf(user.value)}`)
     const at = timestamp(environment.clock.now())
     return E.right([{ _tag: 'Recovered', at, from, lost, agreedBy: user.value }])
   } catch (cause) {

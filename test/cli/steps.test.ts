@@ -31,6 +31,21 @@ describe('a script', () => {
 })
 
 describe('a captured output', () => {
+  test.skipIf(process.platform !== 'linux')(
+    'of variables that exceed the limit of the system, the one with the most bytes is named',
+    async () => {
+      const argv = (script: string) => `[sh, -c, ${JSON.stringify(script)}]`
+      place = sandbox({
+        'w.yml': `steps:
+  - { run: ${argv("head -c 100000 /dev/zero | tr '\\0' x")}, capture: ascii }
+  - { run: ${argv("head -c 60000 /dev/zero | sed 's/./é/g'")}, capture: accents }
+  - { run: [echo, '\${accents}\${ascii}'] }`
+      })
+      const { stderr } = await place.dogear(['run', 'w.yml'])
+      expect(stderr).toContain('the biggest: "accents" with 120000 bytes')
+    }
+  )
+
   const capturing = (command: string): string =>
     `steps:\n  - { name: big, shell: ${JSON.stringify(command)}, capture: name }\n  - { name: uses, shell: 'echo "$name" > used' }`
   const letters = (count: number): string => `head -c ${count} /dev/zero | tr '\\0' x`

@@ -575,6 +575,14 @@ steps:
   ])
 })
 
+test('a name that no variable can have is refused without the advice to set it', () => {
+  const file = valid('steps: [{ run: [a, "${DOGEAR_STEP}", "${PATH}"] }]')
+  expect(unknownVariables(file, []).map(({ message }) => message)).toEqual([
+    '"DOGEAR_STEP" cannot be a variable: names that begin with DOGEAR_ are set by dogear itself; read it from the environment, or use "shell"',
+    '"PATH" cannot be a variable: it would change how commands are found or started; read it from the environment, or use "shell"'
+  ])
+})
+
 test('a step sees captures of its own level and of the outer ones, and captures of an item stay in the item', () => {
   const file = valid(`
 steps:

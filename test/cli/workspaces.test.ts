@@ -294,6 +294,16 @@ describe('the place of a worktree', () => {
     expect(stderr).toContain('git could not be started. Install it')
   })
 
+  test('a worktree that git cannot read is not said to have nothing to merge', async () => {
+    await repository(flow.replace('test -e fixed; rm fixed partial.txt;', ''))
+    expect((await dogear(['run', 'w.yml', '--id', 'r'])).stderr).toContain('(1 commit)')
+    const { code, stderr } = await dogear(['resume', 'r'], { environment: { PATH: '/nowhere' } })
+    expect(code).toBe(0)
+    expect(stderr).toContain('branch dogear/r (git cannot read its work)\nTo merge it into main:\n')
+    const merge = await dogear(['resume', 'r', '--merge'], { environment: { PATH: '/nowhere' } })
+    expect(merge.stderr).toContain(`Not merged: git rev-parse --git-dir failed in ${join(place.folder, worktree)}: `)
+  })
+
   test('a worktree of a detached HEAD works, but has no merge target', async () => {
     await repository(flow)
     await sh('git checkout -q --detach')

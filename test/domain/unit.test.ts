@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
 import {
+  ancestors,
   childToward,
   fromTop,
   isWithin,
@@ -56,6 +57,17 @@ describe('the path of a unit', () => {
       assert.equal(withoutNumber(nth(unit, number + 1)), unit)
     }
   )
+
+  test.each([
+    ['/ship', ['']],
+    ['//ship', ['/', '']],
+    ['ship/', ['ship']],
+    ['/', ['']]
+  ])('a path with an empty name, as a user may type it, has finitely many ancestors: %s', (unit, expected) => {
+    const found: Array<string> = []
+    for (const one of ancestors(unit)) if (found.push(one) > expected.length) break
+    assert.deepEqual(found, expected)
+  })
 
   test('a path keeps plain names, and escapes all other characters', () => {
     assert.equal(joined(['checks', 'unit-1.x_Y']), 'checks/unit-1.x_Y')

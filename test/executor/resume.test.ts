@@ -506,6 +506,15 @@ describe('stored content', () => {
     assert.ok(E.isRight(await process.storage.claim('r', { host: 'h', pid: 1 })()))
   })
 
+  test('what `onRecovered` returns is no consent if it is no text, as `false` in untyped code', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
+    const process = newProcess(world, { around: recovered('Recovered') })
+    const onRecovered = () => Promise.resolve(O.some(false as unknown as string))
+    const { cause } = refused(await process.perform(resume(five(world.log), 'r', { onRecovered })), 'RecoveryRefused')
+    assert.match(String(cause), /onRecovered must return a name or nothing, not the boolean false/)
+  })
+
   test('after consent to a recovered state, a step that is not idempotent needs confirmation if it may have run since', async () => {
     const world = newWorld()
     const flow = Program.fromSteps('pay', [

@@ -245,6 +245,24 @@ describe('the timeline of a run', () => {
     expect(renderRun(page)).toContain('<dt>Resumed</dt><dd>2 times</dd>')
   })
 
+  test('a page of a moved run shows the move, when the run completed, and that earlier changes are not stored', () => {
+    const { checkpoint, ...page } = pageOf(
+      [task('build')],
+      [
+        started(0, { build: 1 }),
+        completed('build', 0, 1),
+        { _tag: 'Moved', at: after(60), way: 'from', store: 'sqlite:old.db' },
+        { _tag: 'Moved', at: after(60), way: 'here', store: 'sqlite:old.db' }
+      ]
+    )
+    // The history starts again in the other store.
+    const [, move] = [...(page.changes ?? [])].map(([, change]) => change).slice(-2)
+    const html = renderRun({ ...page, checkpoint, changes: new Map(move === undefined ? [] : [[1, move]]) })
+    expect(html).toContain(`<dt>Completed</dt><dd><time datetime="${after(1)}">`)
+    expect(html).toContain('<span>Moved from sqlite:old.db, arrived</span>')
+    expect(html).toContain('The oldest changes of this run are no longer stored.')
+  })
+
   test('a wait that is still open extends to the present', () => {
     const page = pageOf(
       [task('approve', { wait: 'Answer' }), task('ship')],

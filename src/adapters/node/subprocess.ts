@@ -2,6 +2,7 @@
 import type { ChildProcessByStdio, SpawnOptionsWithStdioTuple, StdioNull, StdioPipe } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -30,7 +31,7 @@ export interface Command {
   readonly graceMillis: number
   /** The most bytes of standard output to keep. */
   readonly captureBytes: number
-  /** Values that are replaced with `***` in all output, as are their single lines and their forms with JSON escapes. */
+  /** Values of 4 or more characters that are replaced with `***` in all output, as are such lines of them, and their forms with JSON escapes. */
   readonly secrets?: ReadonlyArray<string>
   /** Receives every piece of output as it arrives. Must not throw. */
   readonly onOutput: (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void
@@ -157,7 +158,9 @@ const notStarted =
     if (code !== 'ENOENT') return { _tag: 'NotStarted', code, message }
     if (!existsSync(cwd)) return { _tag: 'NotStarted', code, message: `no such folder: ${cwd}` }
     const name = what._tag === 'Argv' ? what.argv[0] : 'the shell'
-    return { _tag: 'NotStarted', code, message: `not found: ${name}` }
+    // The first line of a script names its interpreter.
+    const of = name.includes('/') && existsSync(resolve(cwd, name)) ? 'the interpreter of ' : ''
+    return { _tag: 'NotStarted', code, message: `not found: ${of}${name}` }
   }
 
 const supervise =

@@ -263,7 +263,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'prune',
     args: [],
     summary: 'delete the state of completed and cancelled runs',
-    text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than do not protect. Asks first; in a pipe it needs --yes. Exits with 5 if one of these is damaged, and so stays, or could not be deleted.',
+    text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than do not protect, and what is left of runs that never started. Asks first about runs; in a pipe it needs --yes. Exits with 5 if one of these is damaged, and so stays, or could not be deleted.',
     flags: [
       { syntax: '--keep <n>', text: 'keep the n runs of each workflow that ended last' },
       { syntax: '--older-than <duration>', text: 'keep runs that ended more recently than this: 12h, 30d' },

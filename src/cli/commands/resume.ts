@@ -29,7 +29,7 @@ export const resumeCommand = withPrompt(async (context: PromptContext, id: strin
   const view = O.isSome(pointed.right) ? E.right(pointed.right.value) : await findOrOnly(context, id)
   if (E.isLeft(view)) {
     if (!isAllDone(view.left, flags)) return view
-    if (flags.merge === true) return wrongUse('--merge: all runs are completed; name one by its id')
+    if (flags.merge === true) return wrongUse('--merge: no run is unfinished; name one by its id')
     return nothingLeft(context, view.left.completed, flags)
   }
   const workflow = workflowOf(context, view.right.checkpoint, inputNamesIn(flags))

@@ -190,7 +190,7 @@ const notStarted = ({ code, message }: NotStarted, task: TaskEntry, command: Com
 }
 
 const tooBig = ({ env }: Command): string => {
-  const [biggest] = Object.entries(env).sort(([, a], [, b]) => b.length - a.length)
+  const [biggest] = Object.entries(env).sort(([, a], [, b]) => Buffer.byteLength(b) - Buffer.byteLength(a))
   const named =
     biggest === undefined ? '' : ` (the biggest: "${biggest[0]}" with ${Buffer.byteLength(biggest[1])} bytes)`
   return `could not be started: its variables and arguments exceed the limit of the system${named}; use a file instead`

@@ -1,4 +1,5 @@
 /** Finds unset variables in `run:` commands, checks, evidence and `forEach`, before anything runs. The scripts of `shell:` are not searched. */
+import * as O from 'fp-ts/lib/Option.js'
 import { listed } from '../../domain/data/listed.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
 import { listedParts } from '../../domain/workflow/Node.js'
@@ -7,6 +8,7 @@ import { ITEM } from './items.js'
 import type { Position, Problem } from './Problem.js'
 import { MAX_SHOWN } from './Problem.js'
 import * as Template from './Template.js'
+import * as Variable from './Variable.js'
 import type { Action, Argument, ChecksEntry, GroupEntry, StepEntry, WorkflowFile } from './WorkflowFile.js'
 import { captureOf, placed } from './WorkflowFile.js'
 
@@ -89,9 +91,13 @@ const inArgument = ({ at, text }: Argument): ReadonlyArray<Named> =>
 
 const unknown = (name: string): string => `unknown variable "${name}"`
 
+const ELSEWHERE = 'read it from the environment, or use "shell"'
+
 const messageFor = ({ input, secrets }: WorkflowFile, name: string, known: ReadonlyArray<string>): string => {
   if (secrets.includes(name))
-    return `"${name}" is a secret, and other users can see the arguments of a command; read it from the environment, or use "shell"`
+    return `"${name}" is a secret, and other users can see the arguments of a command; ${ELSEWHERE}`
+  const why = Variable.objection(name)
+  if (O.isSome(why)) return `"${name}" cannot be a variable: ${why.value}; ${ELSEWHERE}`
   if (Object.hasOwn(input, name)) return `${unknown(name)}. The run keeps its input, which does not set it`
   const near = didYouMean(name, known)
   if (near !== '') return `${unknown(name)}${near}`

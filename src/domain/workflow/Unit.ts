@@ -90,7 +90,7 @@ export const parent = (unit: Unit): Unit | undefined => {
 export const ancestors = (unit: Unit): Iterable<Unit> => (isTop(unit) ? [] : ancestorsBelowTop(unit))
 
 function* ancestorsBelowTop(unit: Unit): Iterable<Unit> {
-  for (let end = unit.lastIndexOf('/'); end !== -1; end = unit.lastIndexOf('/', end - 1)) yield unit.slice(0, end)
+  for (let above = parent(unit); above !== undefined; above = parent(above)) yield above
 }
 
 /** The units on the path to a unit, from its top-level step to the unit itself. */

@@ -65,7 +65,8 @@ export interface Unconfirmed {
 }
 
 /**
- * The stored state was recovered from damage, and `onRecovered` did not agree to continue. Nothing was changed. `cause`: what `onRecovered` threw.
+ * The stored state was recovered from damage, and `onRecovered` did not agree to continue. Nothing was changed. `cause`: what `onRecovered` threw,
+ * or a `TypeError` if it returned something else than a name or nothing.
  */
 export interface RecoveryRefused {
   readonly _tag: 'RecoveryRefused'

@@ -107,7 +107,7 @@ export const withIntactClaim = <A>(
     return found._tag === 'Recovered' ? recoveryRefused(runId, found) : await use(claim, restored.right)
   })
 
-/** `cause`: what `onRecovered` threw. */
+/** `cause`: why `onRecovered` gave no answer. */
 export const recoveryRefused = (
   runId: string,
   { from, lost }: Pick<RecoveryRefused, 'from' | 'lost'>,

@@ -34,7 +34,7 @@ export const header = ({ runId, checkpoint, status, heldBy }: Page, { gaps }: Ti
     // Of an attempt that a crash cut short, only its start is recorded.
     ['Worked', `${gaps.some(({ why }) => why === 'crashed') ? 'at least ' : ''}${duration(busy)}`],
     ['Started', time(createdAt)],
-    [status === 'completed' ? 'Completed' : 'Last record', time(updatedAt)],
+    status === 'completed' ? ['Completed', time(completedAt(checkpoint))] : ['Last record', time(updatedAt)],
     ...(resumes === 0 ? [] : [['Resumed', counted(resumes, 'time')] as const]),
     ...(O.isNone(heldBy) ? [] : [['Process', escaped(`${heldBy.value.pid} on ${heldBy.value.host}`)] as const]),
     ...(workflow.path === undefined ? [] : [['Workflow file', escaped(workflow.path)] as const]),
@@ -49,6 +49,10 @@ export const header = ({ runId, checkpoint, status, heldBy }: Page, { gaps }: Ti
 <dl>${list}</dl>
 </header>`
 }
+
+/** When the last unit completed: a move may have been recorded since. */
+const completedAt = ({ completedSteps, createdAt }: Page['checkpoint']): string =>
+  completedSteps.records.reduce((latest, one) => (one.completedAt > latest ? one.completedAt : latest), createdAt)
 
 const section = (id: string, title: string, content: string, attributes = ''): string =>
   `<section ${attributes}aria-labelledby="${id}"><h2 id="${id}">${title}</h2>${content}</section>`
@@ -152,6 +156,7 @@ export const moments = ({ changes = new Map() }: Page): string => {
 }
 
 const MOMENTS: ReadonlySet<Change['_tag']> = new Set([
+  'Moved',
   'WorkflowEdited',
   'Recovered',
   'InputReplaced',

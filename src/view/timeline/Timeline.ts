@@ -114,7 +114,7 @@ export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Rec
   const to = endOf(building, continues && now !== undefined ? Date.parse(now) : undefined)
   endOpenBars(building, isLive, to)
   if (building.gap !== undefined && status !== 'completed' && !isLive) building.gaps.push(building.gap)
-  const isPartial = checkpoint.revision > 0 && revisions[0] !== 1
+  const isPartial = checkpoint.revision > 0 && (revisions[0] !== 1 || changes.get(1)?._tag === 'Moved')
   return { bars: building.bars, gaps: building.gaps, from, to, isPartial }
 }
 

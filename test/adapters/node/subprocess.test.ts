@@ -136,6 +136,15 @@ describe('commands', () => {
 })
 
 describe('commands that cannot be started', () => {
+  test.skipIf(process.platform === 'win32')('the message for a script without its interpreter names that', () =>
+    inFolder(async (cwd) => {
+      await writeFile(join(cwd, 'deploy'), '#!/no/such/interpreter\n', { mode: 0o755 })
+      const { code, message } = await refused(argv('./deploy'), { cwd })
+      assert.deepEqual([code, message], ['ENOENT', 'not found: the interpreter of ./deploy'])
+      assert.equal((await refused(argv('./deplo'), { cwd })).message, 'not found: ./deplo')
+    })
+  )
+
   test('a command that does not exist fails to start', async () => {
     const { code, message } = await refused(argv('dogear-no-such-command'))
     assert.equal(code, 'ENOENT')

@@ -9,7 +9,7 @@ import { lockFunction } from './lazyPackages.js'
 /** As proper-lockfile does. */
 const RETRY_MILLIS = 1_000
 
-/** Creates the folder and keeps touching it, without proper-lockfile if that fails. The returned function stops this and deletes the folder. */
+/** Creates the folder and keeps touching it, by itself if proper-lockfile fails. The returned function stops this and deletes the folder. */
 export const keep = async (
   path: string,
   { updateMillis, staleMillis }: HeartbeatTiming,

@@ -56,6 +56,9 @@ const obstacleTo = async ({
   branch,
   into
 }: Worktree): Promise<E.Either<WorkspaceFailed, MergeEnd | undefined>> => {
+  // Below, git that cannot run or read the worktree would look like a detached HEAD.
+  const readable = await demand(root, ['rev-parse', '--git-dir'])
+  if (E.isLeft(readable)) return readable
   const here = await branchAt(root)
   if (here !== branch) return E.right({ _tag: 'NotMerged', why: 'Moved', committed: false })
   const found = await branchAt(repository)

@@ -124,21 +124,20 @@ const settleWorktree = async (
   return kept(end.why, obstacleOf(worktree, end))
 }
 
-/** The merge reports what cannot be read here. */
-const workIn = async (context: Context, { root, commit }: Worktree): Promise<Work> => {
+/** Returns `undefined` if git cannot read it; a merge says why. */
+const workIn = async (context: Context, { root, commit }: Worktree): Promise<Work | undefined> => {
   const tree = environmentFor(context).workspaces?.tree(root)
   const commits = tree === undefined ? E.right([]) : await tree.commitsSince(O.some(commit))()
   const changed = tree === undefined ? E.right([]) : await tree.changed()
-  return {
-    commits: E.isRight(commits) ? commits.right.length : 0,
-    uncommitted: E.isRight(changed) ? changed.right.length : 0
-  }
+  return E.isLeft(commits) || E.isLeft(changed)
+    ? undefined
+    : { commits: commits.right.length, uncommitted: changed.right.length }
 }
 
 const isWanted = async (
   { interactive, prompt }: PromptContext,
   { branch, into }: Worktree,
-  work: Work,
+  work: Work | undefined,
   { merge, yes }: Flags,
   worked: boolean
 ): Promise<boolean> => {
@@ -148,13 +147,16 @@ const isWanted = async (
   return interactive && (await confirm(prompt, `Merge ${branch} (${describeWork(work)}) into ${into}?`))
 }
 
-const isEmpty = ({ commits, uncommitted }: Work): boolean => commits === 0 && uncommitted === 0
+const isEmpty = (work: Work | undefined): boolean => work?.commits === 0 && work.uncommitted === 0
 
-const describeWork = ({ commits, uncommitted }: Work): string =>
-  [
+const describeWork = (work: Work | undefined): string => {
+  if (work === undefined) return 'git cannot read its work'
+  const { commits, uncommitted } = work
+  return [
     ...(commits === 0 ? [] : [counted(commits, 'commit')]),
     ...(uncommitted === 0 ? [] : [`${counted(uncommitted, 'path')} not committed`])
   ].join(', ')
+}
 
 const obstacleOf = (
   { repository, branch, into = '', root }: Worktree,
@@ -176,7 +178,12 @@ const obstacleOf = (
   }
 }
 
-const keepingLines = (context: Context, runId: string, worktree: Worktree, work: Work): ReadonlyArray<string> => {
+const keepingLines = (
+  context: Context,
+  runId: string,
+  worktree: Worktree,
+  work: Work | undefined
+): ReadonlyArray<string> => {
   const { repository, branch, into } = worktree
   const empty = isEmpty(work)
   const hints: ReadonlyArray<Hint> = [
