@@ -167,11 +167,14 @@ const askForConsent = async (
   try {
     const user = (await options.onRecovered?.({ runId, from, lost, checkpoint })) ?? O.none
     if (O.isNone(user)) return recoveryRefused(runId, stored.found)
-    // An untyped caller may refuse with `false`.
-    if (!isText(user.value)) throw new TypeError(`onRecovered must return a name or nothing, not ${kindOf(user.value)}`)
+    if (!isText(user.value)) return recoveryRefused(runId, stored.found, noName(user.value))
     const at = timestamp(environment.clock.now())
     return E.right([{ _tag: 'Recovered', at, from, lost, agreedBy: user.value }])
   } catch (cause) {
     return recoveryRefused(runId, stored.found, cause)
   }
 }
+
+/** An untyped caller may refuse with `false`. */
+const noName = (given: unknown): TypeError =>
+  new TypeError(`onRecovered must return a name or nothing, not ${kindOf(given)}`)
