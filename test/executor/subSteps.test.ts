@@ -458,6 +458,66 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
     assert.deepEqual(ran, ['pay'])
   })
 
+  test.each<[string, PlanOptions]>([
+    ['is named by an option', { fromStep: 'agent/a' }],
+    ['lost its evidence', {}]
+  ])(
+    'a sub-step that ran and is now declared non-idempotent needs confirmation if an earlier one %s',
+    async (_, plan) => {
+      for (const isFailed of [true, false]) {
+        const one = runs()
+        const agent =
+          (noting: typeof one.noting) =>
+          async ({ step }: Context): Promise<void> => {
+            await step('a', async ({ artifacts }) => {
+              await artifacts.put('report', 'text')
+              return noting('a', 1)()
+            })
+            if (noting !== one.noting) return void (await step('pay', { idempotent: false }, noting('pay', 1)))
+            await step('pay', () => {
+              if (isFailed) throw new Error('connection lost')
+              return noting('pay', 1)()
+            })
+            throw new Error('b failed')
+          }
+        await one.go(agent(one.noting))
+        const artifacts = plan.fromStep === undefined ? memoryArtifacts() : one.environment.artifacts
+        const next = runs({ ...one.environment, ...(artifacts === undefined ? {} : { artifacts }) })
+        assert.equal(errorOf(await next.go(agent(next.noting), {}, plan)).code, 'SUB_STEP_IN_DOUBT')
+        assert.deepEqual(next.ran, ['a'])
+        outputOf(await next.go(agent(next.noting), {}, { confirm: again('agent/pay') }))
+        assert.deepEqual(next.ran, ['a', 'pay'])
+      }
+    }
+  )
+
+  test('a sub-step that is now declared non-idempotent needs confirmation if its attempt was dropped with an earlier step', async () => {
+    const stopper = new AbortController()
+    const artifacts = (): Partial<Environment> => ({ artifacts: memoryArtifacts(), graceMillis: 20 })
+    const environment = nodeEnvironment(memoryStorage(), {
+      ...artifacts(),
+      interrupt: { signal: stopper.signal, reason: () => 'aborted' }
+    })
+    const program = (version: string, run: (context: Context) => unknown): Program<unknown> =>
+      P.step('agent', { version, run })(
+        P.step('pre', async ({ artifacts }: Context) => await artifacts.put('report', 'text'))(P.start('w'))
+      )
+    const ran: Array<string> = []
+    const hung = program('1', async ({ step }) => {
+      await step('pay', () => {
+        stopper.abort()
+        return new Promise(() => undefined)
+      })
+    })
+    const marked = program('2', async ({ step }) => {
+      await step('pay', { idempotent: false }, () => ran.push('pay'))
+    })
+    await runOrResume(hung, 'r', {}, {})(environment)()
+    const next = { ...environment, ...artifacts(), interrupt: never }
+    assert.equal(errorOf(await runOrResume(marked, 'r', {}, {})(next)()).code, 'SUB_STEP_IN_DOUBT')
+    assert.deepEqual(ran, [])
+  })
+
   test('a failed sub-step that is now declared non-idempotent needs confirmation if its outcome is unknown', async () => {
     for (const outcome of ['unknown', 'notApplied'] as const) {
       const { go, ran, noting } = runs()
