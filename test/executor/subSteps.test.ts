@@ -491,6 +491,25 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
     }
   )
 
+  test('a later call of a name that is now declared non-idempotent needs confirmation if its first call failed and runs again', async () => {
+    const { stopper, one } = stoppable()
+    const failing = async ({ step }: Context): Promise<void> => {
+      await step('pay', () => Promise.reject(new Error('declined'))).catch(() => undefined)
+      await step('pay', () => {
+        stopper.abort()
+        return new Promise(() => undefined)
+      })
+    }
+    await one.go(failing, { version: '1' })
+    const next = runs({ ...one.environment, interrupt: never })
+    const marked = async ({ step }: Context): Promise<void> => {
+      await step('pay', { version: '2' }, next.noting('pay', 1))
+      await step('pay', { idempotent: false }, next.noting('pay#2', 1))
+    }
+    assert.equal(errorOf(await next.go(marked, { version: '2' })).code, 'SUB_STEP_IN_DOUBT')
+    assert.deepEqual(next.ran, ['pay'])
+  })
+
   test('a sub-step that is now declared non-idempotent needs confirmation if its attempt was dropped with an earlier step', async () => {
     const stopper = new AbortController()
     const artifacts = (): Partial<Environment> => ({ artifacts: memoryArtifacts(), graceMillis: 20 })

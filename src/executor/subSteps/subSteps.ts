@@ -233,7 +233,7 @@ const mayHaveActed = ({ root }: Level, { unit }: SubStepCall): boolean => {
   if (!root.isRepeated) return false
   const first = withoutNumber(unit)
   // Only this attempt ran the first call of the name, so no earlier one can have reached a later call.
-  if (root.own.has(first) && !Units.has(recorded, first)) return false
+  if (root.own.has(first) && !Units.has(recorded, first) && !Units.has(failed, first)) return false
   if (edited === true) return true
   if (!root.isCutShort) return false
   // The plan dropped the attempt that the edit marked.
