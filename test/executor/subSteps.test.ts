@@ -329,6 +329,30 @@ describe('a call that differs from the record', () => {
     assert.deepEqual(ran, [])
   })
 
+  test.each(['its own version', 'an earlier version'])(
+    'a sub-step that did nothing runs again without a question if %s changed',
+    async (what) => {
+      const { stopper, one } = stoppable()
+      const agent =
+        (version: string, noting: typeof one.noting) =>
+        async ({ step }: Context): Promise<void> => {
+          await step('a', { version: what === 'its own version' ? '1' : version }, noting('a', 1))
+          const pay = { idempotent: false, version: what === 'its own version' ? version : '1' }
+          if (version === '2') return void (await step('pay', pay, noting('pay', 1)))
+          const declined = permanent(StepError.make('Declined', 'declined'), 'notApplied')
+          await step('pay', pay, () => TE.left(declined)).catch(() => undefined)
+          await step('b', () => {
+            stopper.abort()
+            return new Promise(() => undefined)
+          })
+        }
+      await one.go(agent('1', one.noting), { version: '1' })
+      const next = runs({ ...one.environment, interrupt: never })
+      outputOf(await next.go(agent('2', next.noting), { version: '2' }))
+      assert.deepEqual(next.ran, what === 'its own version' ? ['pay'] : ['a', 'pay'])
+    }
+  )
+
   test('a dropped sub-step runs again once a user confirms it', async () => {
     const { again, ran } = await begun({}, { idempotent: false })
     await again({ version: '2' })

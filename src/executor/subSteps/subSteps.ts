@@ -229,7 +229,9 @@ const mayHaveActed = ({ root }: Level, { unit }: SubStepCall): boolean => {
   const { edited, confirmed = [] } = Units.get(State.inFlight(state), root.place.unit) ?? {}
   if ([...confirmed, ...consented].some((one) => isWithin(unit, one))) return false
   const [recorded, failed] = [before.completedSteps, State.failures(before.state)]
-  if (isIdempotentStep(Units.get(recorded, unit)) || endedUnknown(Units.get(failed, unit))) return true
+  const [record, failure] = [Units.get(recorded, unit), Units.get(failed, unit)]
+  // It has done no more than that.
+  if (record !== undefined || failure !== undefined) return isIdempotentStep(record) || endedUnknown(failure)
   if (!root.isRepeated) return false
   const first = withoutNumber(unit)
   // Only this attempt ran the first call of the name, so no earlier one can have reached a later call.
