@@ -353,6 +353,15 @@ describe('a call that differs from the record', () => {
     }
   )
 
+  test('a call in another version that is now declared non-idempotent needs confirmation', async () => {
+    const { again, ran } = await begun()
+    const marked = { version: '2', idempotent: false }
+    assert.equal(errorOf(await again(marked)).code, 'SUB_STEP_IN_DOUBT')
+    assert.deepEqual(ran, [])
+    await again(marked, { confirm: new Map([['agent/b', { _tag: 'Again' }]]) })
+    assert.deepEqual(ran, ['b', 'c'])
+  })
+
   test('a dropped sub-step runs again once a user confirms it', async () => {
     const { again, ran } = await begun({}, { idempotent: false })
     await again({ version: '2' })

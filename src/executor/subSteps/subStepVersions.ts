@@ -17,8 +17,11 @@ import { errorOf, taskInDoubt, subStepInDoubt, usedAlready } from './subStepFail
 import type { Root } from './subStepLevel.js'
 import { save } from './subStepLevel.js'
 
-/** Drops a sub-step and all later records of earlier attempts. If one that is not idempotent may have acted, the next plan asks. */
-export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Error, void>> => {
+/**
+ * Drops a sub-step and all later records of earlier attempts. If one that is not idempotent may have acted, the next plan asks. `call`: the present
+ * call of the sub-step.
+ */
+export const dropVersion = async (root: Root, unit: Unit, call: SubStep): Promise<E.Either<Error, void>> => {
   const { scope, place, reused, own } = root
   const checkpoint = scope.recorder.checkpoint()
   const known = subStepsOf(checkpoint).get(place.unit) ?? []
@@ -31,9 +34,11 @@ export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Erro
   const units = [...again.keys()].filter((one) => !around.has(one))
   scope.recorder.stage([{ _tag: 'Rewound', at, units, why: `VersionChanged ${unit}` }])
   const failed = failures(checkpoint.state)
+  const isOnce = (one: KnownSubStep): boolean =>
+    one.call.idempotent === false || (one.unit === unit && call.idempotent === false)
   const mayRepeat = (one: KnownSubStep): boolean => {
     const failure = get(failed, one.unit)
-    return again.has(one.unit) && one.call.idempotent === false && (failure === undefined || mayHaveActed(failure))
+    return again.has(one.unit) && isOnce(one) && (failure === undefined || mayHaveActed(failure))
   }
   const inDoubt = all.filter(mayRepeat)
   if (inDoubt.length > 0) return await leaveInDoubt(root, inDoubt, unit)

@@ -203,7 +203,7 @@ const runUnlessRecorded = async (level: Level, call: SubStepCall): Promise<CallE
   const { unit, subStep } = call
   const { known } = recordsOf(root.scope, unit)
   if (known !== undefined && known.version !== subStep.version) {
-    const dropped = await dropVersion(root, unit)
+    const dropped = await dropVersion(root, unit, subStep)
     return E.isLeft(dropped) ? dropped : await runSubStep(level, call)
   }
   const ended = recordedEnd(root, unit, subStep, (record) => outputOf(call, record))
