@@ -7,7 +7,6 @@ import type { OutputMismatch } from '../domain/workflow/Workflow.js'
 import type { DecisionTree, PlanOptions } from '../domain/plan/Plan.js'
 import type { StepFailure } from '../domain/data/StepFailure.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
-import type { OpenUnits } from '../domain/checkpoint/CheckpointState.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
@@ -65,11 +64,9 @@ export interface RunScope {
   readonly restarts: Map<Unit, number>
   /** Units that were in flight when the execution began or were suspended since, until they start again. Value: whether suspended. */
   readonly interruptedUnits: Map<Unit, boolean>
-  /** The records that the execution began with, before its plan dropped some. */
-  readonly recordedBefore: Checkpoint['completedSteps']
-  /** The failures that the execution began with, without those that its plan dropped. */
-  failedBefore: OpenUnits['failures']
-  /** Units that an option of the call lets run again. */
+  /** What the execution began with: the edited workflow is adopted, but the plan has not dropped anything yet. */
+  readonly before: Pick<Checkpoint, 'completedSteps' | 'state'>
+  /** Units that an option of the call lets run again, with all that they contain. */
   readonly consented: ReadonlyArray<Unit>
   /** Why answers to waits were rejected. */
   readonly rejectedAnswers: Map<Unit, OutputMismatch>

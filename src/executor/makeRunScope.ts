@@ -1,6 +1,6 @@
 /** Makes the `RunScope` of one execution. */
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
-import { failures, inFlight } from '../domain/checkpoint/CheckpointState.js'
+import { inFlight } from '../domain/checkpoint/CheckpointState.js'
 import type { Claim, Revision } from '../ports/CheckpointStorage.js'
 import type { Program } from './program/Program.js'
 import { recordAnswers } from './requests/inboxAnswers.js'
@@ -25,11 +25,13 @@ export const makeRunScope = <Outputs, Input>(
     checkpoint,
     unsaved = [],
     policy = {},
+    before = checkpoint,
     consented = []
   }: {
     readonly checkpoint: Checkpoint
     readonly unsaved?: ReadonlyArray<Revision>
     readonly policy?: RunScope['policy']
+    readonly before?: RunScope['before']
     readonly consented?: RunScope['consented']
   }
 ): { readonly scope: RunScope; readonly dispose: () => void } => {
@@ -53,8 +55,7 @@ export const makeRunScope = <Outputs, Input>(
     notRetried: new Set(),
     partSpans: new Map(),
     interruptedUnits: new Map(Array.from(inFlight(checkpoint.state), (one) => [one.unit, one.suspended === true])),
-    recordedBefore: checkpoint.completedSteps,
-    failedBefore: failures(checkpoint.state),
+    before,
     consented,
     awake: NO_UNITS,
     artifacts: nothingPut(),

@@ -2,12 +2,15 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { defined } from '../domain/data/defined.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Claim, ClaimOptions, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
-import { failures } from '../domain/checkpoint/CheckpointState.js'
-import type { Answer } from '../domain/plan/Plan.js'
+import { adopted } from '../domain/change/adopted.js'
+import { find } from '../domain/checkpoint/Tree.js'
+import { forcedUnits } from '../domain/plan/repeats.js'
 import type { Unit } from '../domain/workflow/Unit.js'
+import { ancestors } from '../domain/workflow/Unit.js'
 import { executePlan } from './executePlan.js'
 import type { Executor } from './ExecutorCall.js'
 import { callProblems, unless } from './arguments.js'
@@ -22,6 +25,7 @@ import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
 import { RESUME, RUN } from './RunOptions.js'
 import type { RunOutcome } from './RunOutcome.js'
 import { reportRunsAgain } from './replan.js'
+import type { RunScope } from './RunScope.js'
 import { report } from './RunScope.js'
 import { makeRunScope } from './makeRunScope.js'
 import { redactingInput, secure } from './secrets.js'
@@ -179,15 +183,12 @@ const executePrepared = async <Outputs, Input>(
     checkpoint,
     unsaved,
     policy: policyOf(how),
-    consented: consentedBy(how)
+    before: beforeOverrides(checkpoint, overrides),
+    consented: consentedBy(how, program, { checkpoint, plan })
   })
   try {
     const ready = await makeReady(scope, plan, overrides)
-    if (overrides.length > 0) {
-      const kept = scope.recorder.checkpoint()
-      scope.values = makeValues(kept)
-      scope.failedBefore = failures(kept.state)
-    }
+    if (overrides.length > 0) scope.values = makeValues(scope.recorder.checkpoint())
     if (resumed && E.isRight(ready)) await removePointer(environment, runId)
     const ended = E.isLeft(ready) ? ready : await executePlan(scope, plan)
     // The pause request of a run that waits still counts. That of a fenced run is for the new owner.
@@ -208,11 +209,24 @@ const policyOf = (how: WantedRun<unknown>): Policy => {
   return defined({ changes, onChanged, onRecovered })
 }
 
-const consentedBy = (how: WantedRun<unknown>): ReadonlyArray<Unit> => {
+/** An edit is always the first change, and drops no sub-step that its task may still call. */
+const beforeOverrides = (checkpoint: Checkpoint, [first]: Prepared['overrides']): RunScope['before'] =>
+  first?._tag === 'WorkflowEdited' ? { ...checkpoint, ...adopted(checkpoint, first.workflow) } : checkpoint
+
+/** Returns the forced units, and the sub-steps answered with "again". A forced unit that only contains what the option names is not one of them. */
+const consentedBy = (
+  how: WantedRun<unknown>,
+  workflow: Program<unknown, never>,
+  { checkpoint, plan }: Pick<Prepared, 'checkpoint' | 'plan'>
+): ReadonlyArray<Unit> => {
   if (how._tag === 'Run') return []
-  const { fromStep, confirm = new Map<Unit, Answer>() } = how.options
-  const again = [...confirm].flatMap(([unit, { _tag }]) => (_tag === 'Again' ? [unit] : []))
-  return fromStep === undefined ? again : [fromStep, ...again]
+  const { fromStep, restartWave, confirm } = how.options
+  const around = new Set([fromStep, restartWave].flatMap((unit) => (unit === undefined ? [] : [...ancestors(unit)])))
+  const forced = forcedUnits(plan).flatMap(({ unit }) => (around.has(unit) ? [] : [unit]))
+  const again = [...(confirm ?? [])].flatMap(([unit, { _tag }]) =>
+    _tag === 'Again' && find(workflow, checkpoint.items, unit) === undefined ? [unit] : []
+  )
+  return [...forced, ...again]
 }
 
 /** A new run has no owner to supersede. */

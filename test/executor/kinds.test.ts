@@ -148,24 +148,36 @@ describe('an unfinished task with a completed sub-step', () => {
     })
   }
 
-  test.each([
-    ['sub-step', false, 'ignore'],
-    ['group', true, 'completed']
-  ] as const)(
-    'a group at the path of a completed sub-step runs only after confirmation if the %s is not idempotent',
-    async (what, idempotent, changes) => {
+  interface Charge {
+    readonly idempotent: boolean
+    readonly run: () => number
+  }
+
+  const REPLACEMENTS: ReadonlyArray<[string, string, (charge: Charge) => object]> = [
+    ['a group at', 'a/pay', (charge) => start().wave('a', { pay: charge })],
+    [
+      'a step inside',
+      'a/pay/charge',
+      (charge) => start().wave('a', { pay: { steps: (s) => s.step('charge', charge) } })
+    ],
+    ['a map around', 'a', (charge) => start().map('a', { forEach: () => ['pay'], key: (one) => one }, charge)]
+  ]
+
+  describe.each(REPLACEMENTS)('%s the path of a completed sub-step', (_, unit, edit) => {
+    test.each([
+      ['the sub-step', false, 'ignore'],
+      ['the new one', true, 'completed']
+    ] as const)('runs only after confirmation if %s is not idempotent', async (what, idempotent, changes) => {
       const { options, calls, agent } = failing(idempotent)
       assert.equal((await runOutcome(agent, options))._tag, 'Failed')
-      const edited = start().wave('a', { pay: { idempotent: what !== 'group', run: () => calls.push('group') } })
-      const outcome = await runOutcome(edited, { ...options, changes })
+      const charge = { idempotent: what !== 'the new one', run: () => calls.push('charge') }
+      const outcome = await runOutcome(edit(charge) as ReturnType<typeof start>, { ...options, changes })
       assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'Unconfirmed', JSON.stringify(outcome))
-      assert.deepEqual(
-        outcome.error.questions.map(({ unit, reason }) => [unit, reason]),
-        [['a/pay', { _tag: 'MayHaveRun' }]]
-      )
+      const reasons = outcome.error.questions.map(({ unit, reason }) => [unit, reason._tag])
+      assert.deepEqual(reasons, [[unit, unit === 'a' ? 'Failed' : 'MayHaveRun']])
       assert.deepEqual(calls, ['pay'])
-    }
-  )
+    })
+  })
 
   test('a task with a completed sub-step may get other code, whose calls are compared with the record', async () => {
     const { options, calls, agent } = failing(false)

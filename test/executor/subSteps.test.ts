@@ -329,6 +329,39 @@ describe('a call that differs from the record', () => {
     assert.deepEqual(ran, [])
   })
 
+  test.each(['its own version', 'an earlier version'])(
+    'a sub-step that did nothing runs again without a question if %s changed',
+    async (what) => {
+      const { stopper, one } = stoppable()
+      const agent =
+        (version: string, noting: typeof one.noting) =>
+        async ({ step }: Context): Promise<void> => {
+          await step('a', { version: what === 'its own version' ? '1' : version }, noting('a', 1))
+          const pay = { idempotent: false, version: what === 'its own version' ? version : '1' }
+          if (version === '2') return void (await step('pay', pay, noting('pay', 1)))
+          const declined = permanent(StepError.make('Declined', 'declined'), 'notApplied')
+          await step('pay', pay, () => TE.left(declined)).catch(() => undefined)
+          await step('b', () => {
+            stopper.abort()
+            return new Promise(() => undefined)
+          })
+        }
+      await one.go(agent('1', one.noting), { version: '1' })
+      const next = runs({ ...one.environment, interrupt: never })
+      outputOf(await next.go(agent('2', next.noting), { version: '2' }))
+      assert.deepEqual(next.ran, what === 'its own version' ? ['pay'] : ['a', 'pay'])
+    }
+  )
+
+  test('a call in another version that is now declared non-idempotent needs confirmation', async () => {
+    const { again, ran } = await begun()
+    const marked = { version: '2', idempotent: false }
+    assert.equal(errorOf(await again(marked)).code, 'SUB_STEP_IN_DOUBT')
+    assert.deepEqual(ran, [])
+    await again(marked, { confirm: new Map([['agent/b', { _tag: 'Again' }]]) })
+    assert.deepEqual(ran, ['b', 'c'])
+  })
+
   test('a dropped sub-step runs again once a user confirms it', async () => {
     const { again, ran } = await begun({}, { idempotent: false })
     await again({ version: '2' })
@@ -456,6 +489,85 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
       await step('pay', { idempotent: false }, noting('pay', 1))
     outputOf(await go(marked, {}, { fromStep: 'agent' }))
     assert.deepEqual(ran, ['pay'])
+  })
+
+  test.each<[string, PlanOptions]>([
+    ['is named by an option', { fromStep: 'agent/a' }],
+    ['lost its evidence', {}]
+  ])(
+    'a sub-step that ran and is now declared non-idempotent needs confirmation if an earlier one %s',
+    async (_, plan) => {
+      for (const isFailed of [true, false]) {
+        const one = runs()
+        const agent =
+          (noting: typeof one.noting) =>
+          async ({ step }: Context): Promise<void> => {
+            await step('a', async ({ artifacts }) => {
+              await artifacts.put('report', 'text')
+              return noting('a', 1)()
+            })
+            if (noting !== one.noting) return void (await step('pay', { idempotent: false }, noting('pay', 1)))
+            await step('pay', () => {
+              if (isFailed) throw new Error('connection lost')
+              return noting('pay', 1)()
+            })
+            throw new Error('b failed')
+          }
+        await one.go(agent(one.noting))
+        const artifacts = plan.fromStep === undefined ? memoryArtifacts() : one.environment.artifacts
+        const next = runs({ ...one.environment, ...(artifacts === undefined ? {} : { artifacts }) })
+        assert.equal(errorOf(await next.go(agent(next.noting), {}, plan)).code, 'SUB_STEP_IN_DOUBT')
+        assert.deepEqual(next.ran, ['a'])
+        outputOf(await next.go(agent(next.noting), {}, { confirm: again('agent/pay') }))
+        assert.deepEqual(next.ran, ['a', 'pay'])
+      }
+    }
+  )
+
+  test('a later call of a name that is now declared non-idempotent needs confirmation if its first call failed and runs again', async () => {
+    const { stopper, one } = stoppable()
+    const failing = async ({ step }: Context): Promise<void> => {
+      await step('pay', () => Promise.reject(new Error('declined'))).catch(() => undefined)
+      await step('pay', () => {
+        stopper.abort()
+        return new Promise(() => undefined)
+      })
+    }
+    await one.go(failing, { version: '1' })
+    const next = runs({ ...one.environment, interrupt: never })
+    const marked = async ({ step }: Context): Promise<void> => {
+      await step('pay', { version: '2' }, next.noting('pay', 1))
+      await step('pay', { idempotent: false }, next.noting('pay#2', 1))
+    }
+    assert.equal(errorOf(await next.go(marked, { version: '2' })).code, 'SUB_STEP_IN_DOUBT')
+    assert.deepEqual(next.ran, ['pay'])
+  })
+
+  test('a sub-step that is now declared non-idempotent needs confirmation if its attempt was dropped with an earlier step', async () => {
+    const stopper = new AbortController()
+    const artifacts = (): Partial<Environment> => ({ artifacts: memoryArtifacts(), graceMillis: 20 })
+    const environment = nodeEnvironment(memoryStorage(), {
+      ...artifacts(),
+      interrupt: { signal: stopper.signal, reason: () => 'aborted' }
+    })
+    const program = (version: string, run: (context: Context) => unknown): Program<unknown> =>
+      P.step('agent', { version, run })(
+        P.step('pre', async ({ artifacts }: Context) => await artifacts.put('report', 'text'))(P.start('w'))
+      )
+    const ran: Array<string> = []
+    const hung = program('1', async ({ step }) => {
+      await step('pay', () => {
+        stopper.abort()
+        return new Promise(() => undefined)
+      })
+    })
+    const marked = program('2', async ({ step }) => {
+      await step('pay', { idempotent: false }, () => ran.push('pay'))
+    })
+    await runOrResume(hung, 'r', {}, {})(environment)()
+    const next = { ...environment, ...artifacts(), interrupt: never }
+    assert.equal(errorOf(await runOrResume(marked, 'r', {}, {})(next)()).code, 'SUB_STEP_IN_DOUBT')
+    assert.deepEqual(ran, [])
   })
 
   test('a failed sub-step that is now declared non-idempotent needs confirmation if its outcome is unknown', async () => {

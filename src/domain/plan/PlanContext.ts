@@ -14,8 +14,8 @@ import type { Answer, PlanOptions } from './Plan.js'
 import type { PlanProblem } from './PlanProblem.js'
 import { find, partNames } from '../checkpoint/Tree.js'
 import { isComposite, isSameKind, listedParts } from '../workflow/Node.js'
-import type { CallsInDoubt, SubStepsByTask } from './subSteps.js'
-import { callsInDoubt, subStepsOf } from './subSteps.js'
+import type { ActedCalls, SubStepsByTask } from './subSteps.js'
+import { actedCalls, subStepsOf } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isChild, join, parent, top } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
@@ -30,7 +30,7 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
  * - `evidence`: the decisions about missing and changed evidence.
  * - `demands`: what runs again, or counts as done, whatever is recorded.
  * - `answerable`: collects the units that can be answered, if there are answers.
- * - `subSteps`: the recorded sub-steps of each task; `callsInDoubt`: those that are not idempotent and may have taken effect.
+ * - `subSteps`: the recorded sub-steps of each task; `acted`: those that completed or may have taken effect, also of former tasks.
  * - `from`: the unit that `fromStep` names.
  * - `isPlain`: no option, evidence, sub-step or wait matters, so that records and the state decide.
  */
@@ -49,7 +49,7 @@ export interface PlanContext {
   readonly answerable: Set<Unit> | undefined
   readonly recovered: boolean
   readonly subSteps: SubStepsByTask
-  readonly callsInDoubt: CallsInDoubt
+  readonly acted: ActedCalls
   readonly from: Unit | undefined
   readonly isPlain: boolean
 }
@@ -81,7 +81,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
     answerable: confirm.size + outputs.size === 0 ? undefined : new Set(),
     recovered,
     subSteps,
-    callsInDoubt: callsInDoubt(state, subSteps),
+    acted: actedCalls(checkpoint, subSteps),
     from: targets.from,
     isPlain:
       (options.evidence ?? []).length === 0 &&

@@ -6,12 +6,12 @@ import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import type { Item } from '../checkpoint/Items.js'
 import type { Decision, DecisionTree, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
-import { hasRecords, recordAt, recordInTree } from './PlanContext.js'
+import { hasRecords, recordInTree } from './PlanContext.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isWithin, join } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 import type { MapStep, Sequence, Step, Task, Wave, Workflow } from '../workflow/Workflow.js'
-import { isIdempotent, listedParts } from '../workflow/Node.js'
+import { hasSameResult, isIdempotent, listedParts } from '../workflow/Node.js'
 import type { Placed, Planned, Subject } from './decideTask.js'
 import {
   ASSUMED,
@@ -90,17 +90,15 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
 }
 
 /**
- * Detects a new unit that runs only after confirmation: at the path of a sub-step that completed, if either is not idempotent, or at, around or
- * inside the path of one that may have taken effect.
+ * Detects a unit that is new or of another kind, and runs only after confirmation: at, around or inside the path of a sub-step that completed, if
+ * either is not idempotent, or of one that may have taken effect.
  */
 const replacesCall = (context: PlanContext, { unit, step, stepIndex, record }: Placed<Step>): boolean => {
-  if (record !== undefined) return false
-  const { calls, around } = context.callsInDoubt
-  const { workflow, items } = context.checkpoint
-  const call = recordAt(context, unit)?.subStep
-  const acted = call?.idempotent === false || (call !== undefined && call.wait === undefined && !isIdempotent(step))
-  const mayHaveActed = calls.size > 0 && (around.has(unit) || [unit, ...ancestors(unit)].some((one) => calls.has(one)))
-  return (acted || mayHaveActed) && find(workflow, items, unit, stepIndex) === undefined
+  const { calls, around } = isIdempotent(step) ? context.acted.once : context.acted.all
+  if (record !== undefined || calls.size === 0) return false
+  if (!around.has(unit) && ![unit, ...ancestors(unit)].some((one) => calls.has(one))) return false
+  const was = find(context.checkpoint.workflow, context.checkpoint.items, unit, stepIndex)?.definition
+  return was === undefined || !hasSameResult(was, step)
 }
 
 /** The decisions for the parts of a map that was just expanded: the map's own, for each part. */

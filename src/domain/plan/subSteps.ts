@@ -58,23 +58,31 @@ export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
   return failure?.subStep?.idempotent === false && State.mayHaveActed(failure)
 }
 
-/** The sub-steps that are not idempotent and may have taken effect, and the units around them. */
-export interface CallsInDoubt {
+/** Sub-steps, and the units around them. */
+export interface CallsAt {
   readonly calls: ReadonlySet<Unit>
   readonly around: ReadonlySet<Unit>
 }
 
-export const callsInDoubt = (state: CheckpointState, subSteps: SubStepsByTask): CallsInDoubt => {
-  const calls = new Set<Unit>()
-  const around = new Set<Unit>()
-  for (const all of subSteps.values())
-    for (const { unit } of all) {
-      if (!isSubStepInDoubt(state, unit)) continue
-      calls.add(unit)
-      for (const above of ancestors(unit)) around.add(above)
-    }
-  return { calls, around }
+/** The sub-steps that completed or may have taken effect. `once`: those that are not idempotent. */
+export interface ActedCalls {
+  readonly all: CallsAt
+  readonly once: CallsAt
 }
+
+export const actedCalls = ({ completedSteps, state }: Checkpoint, subSteps: SubStepsByTask): ActedCalls => {
+  const once = [...subSteps.values()].flat().flatMap(({ unit }) => (isSubStepInDoubt(state, unit) ? [unit] : []))
+  const more: Array<Unit> = []
+  if (completedSteps.size > completedSteps.steps)
+    for (const { unit, subStep } of Units.all(completedSteps))
+      if (subStep !== undefined && subStep.wait === undefined) (subStep.idempotent === false ? once : more).push(unit)
+  return { all: placed([...once, ...more]), once: placed(once) }
+}
+
+const placed = (units: ReadonlyArray<Unit>): CallsAt => ({
+  calls: new Set(units),
+  around: new Set(units.flatMap((unit) => [...ancestors(unit)]))
+})
 
 /** Returns the recorded sub-steps that are not idempotent. */
 export const nonIdempotentSubSteps = (checkpoint: Checkpoint): ReadonlyArray<Unit> =>

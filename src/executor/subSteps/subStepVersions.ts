@@ -1,8 +1,9 @@
 /** Handles sub-steps with another version, or that an earlier attempt may have run: drops their records, or lets the next plan ask. */
 import * as E from 'fp-ts/lib/Either.js'
-import { has } from '../../domain/checkpoint/Units.js'
-import { failures } from '../../domain/checkpoint/CheckpointState.js'
+import { get, has } from '../../domain/checkpoint/Units.js'
+import { failures, mayHaveActed } from '../../domain/checkpoint/CheckpointState.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
+import type { KnownSubStep } from '../../domain/plan/subSteps.js'
 import { restartedBy, subStepsOf } from '../../domain/plan/subSteps.js'
 import { failedInDoubt } from '../../domain/change/subStepChanges.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -16,8 +17,11 @@ import { errorOf, taskInDoubt, subStepInDoubt, usedAlready } from './subStepFail
 import type { Root } from './subStepLevel.js'
 import { save } from './subStepLevel.js'
 
-/** Drops a sub-step and all later records of earlier attempts. If one of them is not idempotent, the next plan asks. */
-export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Error, void>> => {
+/**
+ * Drops a sub-step and all later records of earlier attempts. If one that is not idempotent may have acted, the next plan asks. `call`: the present
+ * call of the sub-step.
+ */
+export const dropVersion = async (root: Root, unit: Unit, call: SubStep): Promise<E.Either<Error, void>> => {
   const { scope, place, reused, own } = root
   const checkpoint = scope.recorder.checkpoint()
   const known = subStepsOf(checkpoint).get(place.unit) ?? []
@@ -29,8 +33,15 @@ export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Erro
   const at = timestamp(scope.environment.clock.now())
   const units = [...again.keys()].filter((one) => !around.has(one))
   scope.recorder.stage([{ _tag: 'Rewound', at, units, why: `VersionChanged ${unit}` }])
-  const notIdempotent = all.filter((one) => again.has(one.unit) && one.call.idempotent === false)
-  if (notIdempotent.length > 0) return await leaveInDoubt(root, notIdempotent, unit)
+  const failed = failures(checkpoint.state)
+  const isOnce = (one: KnownSubStep): boolean =>
+    one.call.idempotent === false || (one.unit === unit && call.idempotent === false)
+  const mayRepeat = (one: KnownSubStep): boolean => {
+    const failure = get(failed, one.unit)
+    return again.has(one.unit) && isOnce(one) && (failure === undefined || mayHaveActed(failure))
+  }
+  const inDoubt = all.filter(mayRepeat)
+  if (inDoubt.length > 0) return await leaveInDoubt(root, inDoubt, unit)
   const isUsed = [...again.keys()].some((one) => reused.has(one))
   if (isUsed) root.refused = usedAlready(unit)
   const saved = await save(scope, [])

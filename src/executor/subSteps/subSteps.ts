@@ -203,7 +203,7 @@ const runUnlessRecorded = async (level: Level, call: SubStepCall): Promise<CallE
   const { unit, subStep } = call
   const { known } = recordsOf(root.scope, unit)
   if (known !== undefined && known.version !== subStep.version) {
-    const dropped = await dropVersion(root, unit)
+    const dropped = await dropVersion(root, unit, subStep)
     return E.isLeft(dropped) ? dropped : await runSubStep(level, call)
   }
   const ended = recordedEnd(root, unit, subStep, (record) => outputOf(call, record))
@@ -219,29 +219,35 @@ const outputOf = ({ convert }: SubStepCall, record: OutputRecord): CallEnd => {
 }
 
 /**
- * Returns whether an earlier attempt may have done the work of this call, which was idempotent then: it failed with an unknown outcome, or its start
- * was not recorded. There are two signs of the latter: its task was edited since, or the first call of its name is recorded as idempotent. None
- * counts after an answer or option that lets this call run again.
+ * Returns whether an earlier attempt may have done the work of this call, which was idempotent then: it completed and its record was dropped, it
+ * failed with an unknown outcome, or its start was not recorded. There are two signs of the latter: its task was edited since, or the first call of
+ * its name is recorded as idempotent. None counts after an answer or option that lets this call run again.
  */
 const mayHaveActed = ({ root }: Level, { unit }: SubStepCall): boolean => {
-  const { recorder, consented, recordedBefore, failedBefore } = root.scope
+  const { recorder, consented, before } = root.scope
   const { completedSteps, state } = recorder.checkpoint()
   const { edited, confirmed = [] } = Units.get(State.inFlight(state), root.place.unit) ?? {}
-  const isInside = (one: Unit): boolean => one.length > root.place.unit.length && isWithin(unit, one)
-  if ([...confirmed, ...consented].some(isInside)) return false
-  if (endedUnknown(Units.get(failedBefore, unit))) return true
+  if ([...confirmed, ...consented].some((one) => isWithin(unit, one))) return false
+  const [recorded, failed] = [before.completedSteps, State.failures(before.state)]
+  const [record, failure] = [Units.get(recorded, unit), Units.get(failed, unit)]
+  // It has done no more than that.
+  if (record !== undefined || failure !== undefined) return isIdempotentStep(record) || endedUnknown(failure)
   if (!root.isRepeated) return false
   const first = withoutNumber(unit)
   // Only this attempt ran the first call of the name, so no earlier one can have reached a later call.
-  if (root.own.has(first) && !Units.has(recordedBefore, first)) return false
+  if (root.own.has(first) && !Units.has(recorded, first) && !Units.has(failed, first)) return false
   if (edited === true) return true
   if (!root.isCutShort) return false
-  const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
-  return before !== undefined && before.idempotent !== false
+  // The plan dropped the attempt that the edit marked.
+  if (Units.get(State.inFlight(before.state), root.place.unit)?.edited === true) return true
+  return unit !== first && isIdempotentStep(Units.get(completedSteps, first))
 }
 
 const endedUnknown = (failure: State.Failure | undefined): boolean =>
-  failure?.outcome === 'unknown' && failure.subStep?.idempotent !== false
+  failure?.outcome === 'unknown' && isIdempotentStep(failure)
+
+const isIdempotentStep = (ended: { readonly subStep?: SubStep } | undefined): boolean =>
+  ended?.subStep !== undefined && ended.subStep.wait === undefined && ended.subStep.idempotent !== false
 
 /**
  * Runs a sub-step and records its end, unless it is stopped: then the repeated attempt of its task runs it again. If it is not idempotent and may
