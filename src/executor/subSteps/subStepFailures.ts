@@ -121,7 +121,7 @@ export const subStepInDoubt = (unit: Unit, because: Unit): StepFailure =>
     StepError.make(
       'SubStepInDoubt',
       unit === because
-        ? 'an earlier attempt may have run it without a record'
+        ? 'an earlier attempt may have run it'
         : `an earlier attempt ran it, and it would run again because "${because}" has another version`,
       { code: IN_DOUBT }
     )
