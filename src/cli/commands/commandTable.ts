@@ -265,8 +265,8 @@ export const COMMANDS: ReadonlyArray<Command> = [
     summary: 'delete the state of completed and cancelled runs',
     text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than do not protect, and what is left of runs that never started. Asks first about runs; in a pipe it needs --yes. Exits with 5 if one of these is damaged, and so stays, or could not be deleted.',
     flags: [
-      { syntax: '--keep <n>', text: 'keep the n runs of each workflow that ended last' },
-      { syntax: '--older-than <duration>', text: 'keep runs that ended more recently than this: 12h, 30d' },
+      { syntax: '--keep <n>', text: 'keep the n runs of each workflow that changed last' },
+      { syntax: '--older-than <duration>', text: 'keep runs that last changed within this time: 12h, 30d' },
       {
         syntax: '--status <status>',
         text: 'delete only these, in place of completed and cancelled ones: completed, cancelled, failed, interrupted, paused, pending or queued; repeat for more',
