@@ -301,7 +301,7 @@ describe('the place of a worktree', () => {
     expect(code).toBe(0)
     expect(stderr).toContain('branch dogear/r (git cannot read its work)\nTo merge it into main:\n')
     const merge = await dogear(['resume', 'r', '--merge'], { environment: { PATH: '/nowhere' } })
-    expect(merge.stderr).toContain(`Not merged: git rev-parse --git-dir failed in ${join(place.folder, worktree)}: `)
+    expect(merge.stderr).toContain(`Not merged: git branch --show-current failed in ${join(place.folder, worktree)}: `)
   })
 
   test('a worktree of a detached HEAD works, but has no merge target', async () => {

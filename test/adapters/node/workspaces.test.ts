@@ -229,6 +229,23 @@ describe('worktrees', () => {
     assert.deepEqual([git('status', '--porcelain'), git('rev-parse', 'HEAD')], before)
   })
 
+  test('without git, a commit of a worktree and its merge say that git could not be started', async () => {
+    const repository = newRepository()
+    const { all } = repository
+    const worktree = await made(repository)
+    const path = process.env['PATH']
+    process.env['PATH'] = '/nowhere'
+    try {
+      const ends = [await left(all.commit('r', worktree)), await left(all.merge('r', worktree))]
+      assert.deepEqual(
+        ends.map((end) => end._tag === 'WorkspaceFailed' && [end.operation, end.why]),
+        ends.map(() => ['git branch --show-current', 'spawn git ENOENT'])
+      )
+    } finally {
+      process.env['PATH'] = path
+    }
+  })
+
   test.each([
     ['is refused by a hook', 'exit 1', 'it ended with 1'],
     ['is killed by a signal', 'kill -TERM $PPID; sleep 1', 'it was ended by SIGTERM']

@@ -56,14 +56,13 @@ const obstacleTo = async ({
   branch,
   into
 }: Worktree): Promise<E.Either<WorkspaceFailed, MergeEnd | undefined>> => {
-  // Below, git that cannot run or read the worktree would look like a detached HEAD.
-  const readable = await demand(root, ['rev-parse', '--git-dir'])
-  if (E.isLeft(readable)) return readable
   const here = await branchAt(root)
-  if (here !== branch) return E.right({ _tag: 'NotMerged', why: 'Moved', committed: false })
+  if (E.isLeft(here)) return here
+  if (here.right !== branch) return E.right({ _tag: 'NotMerged', why: 'Moved', committed: false })
   const found = await branchAt(repository)
-  if (found !== into) {
-    const other = found === undefined ? {} : { found }
+  if (E.isLeft(found)) return found
+  if (found.right !== into) {
+    const other = found.right === undefined ? {} : { found: found.right }
     return E.right({ _tag: 'NotMerged', why: 'OtherBranch', ...other, committed: false })
   }
   if ((await commitAt(repository, 'MERGE_HEAD')) !== undefined)
@@ -89,8 +88,9 @@ export const commitWorktree = async (
   worktree: Worktree
 ): Promise<E.Either<WorkspaceFailed, O.Option<string>>> => {
   const { root, branch } = worktree
-  if ((await branchAt(root)) !== branch)
-    return gitRefused(root, 'git commit', `the worktree is not on its branch ${branch}`)
+  const here = await branchAt(root)
+  if (E.isLeft(here)) return here
+  if (here.right !== branch) return gitRefused(root, 'git commit', `the worktree is not on its branch ${branch}`)
   const committed = await commitRest(worktree, `dogear: what run ${runId} had not committed when it paused`)
   if (E.isLeft(committed)) return committed
   if (typeof committed.right === 'string') return gitRefused(root, 'git commit', committed.right)

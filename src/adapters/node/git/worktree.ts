@@ -65,8 +65,8 @@ export const commitAt = (folder: string, name: string): Promise<string | undefin
   ask(folder, ['rev-parse', '--verify', '--quiet', name])
 
 /** The branch of HEAD, if any. */
-export const branchAt = (folder: string): Promise<string | undefined> =>
-  ask(folder, ['symbolic-ref', '--quiet', '--short', 'HEAD'])
+export const branchAt = async (folder: string): Promise<E.Either<WorkspaceFailed, string | undefined>> =>
+  E.map((name: string) => (name === '' ? undefined : name))(await demand(folder, ['branch', '--show-current']))
 
 /** The branch of a run: `dogear/` and its id. Characters that git rejects in branch names are escaped. */
 export const branchOf = (runId: string): string =>
@@ -91,6 +91,7 @@ export const planWorktree = async (
   if (conflicting !== undefined) return E.left(takenBranch(conflicting, repository.right))
   const prefix = await ask(folder, ['rev-parse', '--show-prefix'])
   const into = await branchAt(folder)
+  if (E.isLeft(into)) return into
   return E.right({
     kind: 'worktree',
     path: prefix === undefined ? root : join(root, prefix).replace(/[\\/]$/, ''),
@@ -98,7 +99,7 @@ export const planWorktree = async (
     repository: repository.right,
     branch,
     commit,
-    ...(into === undefined ? {} : { into })
+    ...(into.right === undefined ? {} : { into: into.right })
   })
 }
 
