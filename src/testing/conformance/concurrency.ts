@@ -61,6 +61,10 @@ export const assertSuccessorContinues = async (
   return all
 }
 
+/** The payloads that the next owner saves of a run that may have been removed. */
+export const continued = ({ stored }: ClientClaim): ReadonlyArray<string> =>
+  O.isSome(stored) ? ['old', 'new'] : ['new']
+
 /** Saves in batches while others load. A load must return complete saves and nothing older than was acknowledged before it. */
 export const assertLoadsWhileSaving = async (
   { storage: writer, isOver }: Pick<CaseContext, 'storage' | 'isOver'>,

@@ -5,9 +5,9 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Stalling } from './Spec.js'
 import type { CaseContext, With } from './Case.js'
-import type { Client } from './Client.js'
+import type { Client, ClientClaim } from './Client.js'
 import { inWords } from './difference.js'
-import { pause } from './fixtures.js'
+import { OTHER, pause } from './fixtures.js'
 
 /** The maximum number of places to hold a call at. */
 const PLACES = 40
@@ -33,7 +33,10 @@ export const atEachPlace = async (
     const stalling = await stall()
     const stalled = stallAt(stalling, place)
     const { storage: former, letGo } = stalling
-    await attempt({ ...stalled, former, runId: `${name}-${place}`, reopen }).finally(letGo)
+    const runId = `${name}-${place}`
+    await attempt({ ...stalled, former, runId, reopen, whileClaimed: whileClaimed(stalled, reopen, runId) }).finally(
+      letGo
+    )
     assert.ok(
       stalled.wasHeld() || place > 0,
       'a call while every call below the store is held: expected it to wait, found that it ended; check `stall` of the spec'
@@ -46,7 +49,25 @@ export const atEachPlace = async (
 export interface Stall extends ReturnType<typeof stallAt>, Pick<CaseContext, 'reopen'> {
   readonly former: Client
   readonly runId: string
+  readonly whileClaimed: ReturnType<typeof whileClaimed>
 }
+
+/** Returns the function that stalls a call while a new instance claims the run and uses the claim. */
+const whileClaimed =
+  ({ hold, meanwhile }: ReturnType<typeof stallAt>, reopen: CaseContext['reopen'], runId: string) =>
+  async <A>(
+    task: TaskEither<StorageError, A>,
+    use: (claim: ClientClaim) => Promise<void> = () => Promise.resolve()
+  ) => {
+    const { outcome } = await hold(task)
+    const restarted = await reopen()
+    const claim = await meanwhile(async (retrying) => {
+      const granted = await retrying(restarted.claiming(runId, OTHER))
+      await use(granted)
+      return granted
+    })
+    return { restarted, claim, result: await outcome }
+  }
 
 const stallAt = (stalling: With<Stalling>, place: number) => {
   const start = performance.now()

@@ -1,6 +1,7 @@
 /** Crash points: where and how a simulated process dies. */
 import * as fc from 'fast-check'
 import type { StorageCall } from '../faults.js'
+import { byTag } from '../byTag.js'
 import { taggedObject } from '../arbitraryObjects.js'
 import type { DeathAtCall } from './process/Life.js'
 
@@ -116,18 +117,15 @@ export const isSamePlace = (one: CrashPoint, other: CrashPoint): boolean =>
   one.n === other.n &&
   ('unit' in one ? one.unit : '') === ('unit' in other ? other.unit : '')
 
-export const describePoint = (point: CrashPoint): string => {
-  switch (point._tag) {
-    case 'AtCall':
-      return AT_CALL[point.how](`call ${point.n}${point.call === undefined ? '' : ` (${point.call})`}`)
-    case 'AtUnit':
-      return `${AT_UNIT[point.how](point.unit)}${point.n === 1 ? '' : `, run ${point.n}`}`
-    case 'AtEffect':
-      return `killed ${point.how} effect ${point.n}${point.name === undefined ? '' : ` (${point.name})`}`
-    case 'AtRequest':
-      return AT_CALL[point.how](`call ${point.n} of its requests${point.call === undefined ? '' : ` (${point.call})`}`)
-  }
-}
+const named = (name: string | undefined): string => (name === undefined ? '' : ` (${name})`)
+
+export const describePoint = (point: CrashPoint): string =>
+  byTag(point, {
+    AtCall: ({ how, n, call }) => AT_CALL[how](`call ${n}${named(call)}`),
+    AtUnit: ({ how, unit, n }) => `${AT_UNIT[how](unit)}${n === 1 ? '' : `, run ${n}`}`,
+    AtEffect: ({ how, n, name }) => `killed ${how} effect ${n}${named(name)}`,
+    AtRequest: ({ how, n, call }) => AT_CALL[how](`call ${n} of its requests${named(call)}`)
+  })
 
 /**
  * Up to four crashes within the first `maxCalls` store calls, `maxEffects` effects and `maxRequests` request calls of each process, and at `units`.

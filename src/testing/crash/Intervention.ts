@@ -5,6 +5,8 @@ import type { Json } from '../../domain/data/Json.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { isWithin } from '../../domain/workflow/Unit.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
+import type { Table } from '../byTag.js'
+import { byTag } from '../byTag.js'
 import { taggedObject } from '../arbitraryObjects.js'
 import { positionIn, unitsIn } from '../planning/arbitrary/tree.js'
 
@@ -139,9 +141,7 @@ export type ConcurrentRequest = Pause | PauseAtCall | Cancel
  */
 export type Intervention = Override | DeleteEvidence | EditEvidence | ConcurrentRequest | AnswerWait
 
-const DESCRIPTIONS: {
-  readonly [Tag in Intervention['_tag']]: (one: Extract<Intervention, { readonly _tag: Tag }>) => string
-} = {
+const DESCRIPTIONS: Table<Intervention, string> = {
   FromStep: ({ life, step }) => `process ${life} starts from ${step}`,
   RestartWave: ({ life, wave }) => `process ${life} restarts ${wave}`,
   DeleteEvidence: ({ life, unit }) => `before process ${life} a user deletes the evidence of ${unit}`,
@@ -158,7 +158,7 @@ const DESCRIPTIONS: {
 /** The kinds of interventions. */
 export const INTERVENTIONS = Object.keys(DESCRIPTIONS)
 
-export const describeIntervention = (one: Intervention): string => DESCRIPTIONS[one._tag](one as never)
+export const describeIntervention = (one: Intervention): string => byTag(one, DESCRIPTIONS)
 
 /**
  * Arbitrary interventions in the first three processes, none of which starts from a step after a map. `leaving`: the units that leave evidence,

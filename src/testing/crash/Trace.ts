@@ -1,5 +1,6 @@
 /** The trace of a simulated run. */
 import type { Json } from '../../domain/data/Json.js'
+import { byTag } from '../byTag.js'
 import type { Intervention } from './Intervention.js'
 import { describeIntervention } from './Intervention.js'
 
@@ -78,28 +79,18 @@ export type TraceEntry =
  */
 export type Trace = ReadonlyArray<TraceEntry>
 
-export const describeEntry = (entry: TraceEntry): string => {
-  switch (entry._tag) {
-    case 'Started':
-      return `${entry.unit} starts, attempt ${entry.attempt}`
-    case 'Done':
-      return `${entry.unit} is done`
-    case 'Failed':
-      return `${entry.unit} fails${entry.applied ? '' : ', having done nothing'}: ${entry.message}`
-    case 'Effect':
-      return `effect: ${entry.name}`
-    case 'Answered':
-      return ANSWERS[entry.answer](entry.unit)
-    case 'Intervened':
-      return `${describeIntervention(entry.by)}${entry.what === undefined ? '' : `: ${entry.what.join(', ')}`}`
-    case 'Recorded':
-      return `recorded: ${entry.units.join(', ')} ${entry.what}`
-    case 'Died':
-      return `process ${entry.life}: ${entry.where}`
-    case 'Ended':
-      return `process ${entry.life} ends by itself: ${entry.how}`
-  }
-}
+export const describeEntry = (one: TraceEntry): string =>
+  byTag(one, {
+    Started: ({ unit, attempt }) => `${unit} starts, attempt ${attempt}`,
+    Done: ({ unit }) => `${unit} is done`,
+    Failed: ({ unit, applied, message }) => `${unit} fails${applied ? '' : ', having done nothing'}: ${message}`,
+    Effect: ({ name }) => `effect: ${name}`,
+    Answered: ({ answer, unit }) => ANSWERS[answer](unit),
+    Intervened: ({ by, what }) => `${describeIntervention(by)}${what === undefined ? '' : `: ${what.join(', ')}`}`,
+    Recorded: ({ units, what }) => `recorded: ${units.join(', ')} ${what}`,
+    Died: ({ life, where }) => `process ${life}: ${where}`,
+    Ended: ({ life, how }) => `process ${life} ends by itself: ${how}`
+  })
 
 const ANSWERS = {
   again: (unit: string) => `answer: run ${unit} again`,

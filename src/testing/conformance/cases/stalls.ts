@@ -6,7 +6,7 @@ import type { Json } from '../../../domain/data/Json.js'
 import type { Stored } from '../../../ports/CheckpointStorage.js'
 import { lawsOf } from '../Case.js'
 import type { ClientClaim } from '../Client.js'
-import { assertSuccessorContinues } from '../concurrency.js'
+import { assertSuccessorContinues, continued } from '../concurrency.js'
 import { assertSame, inWords } from '../difference.js'
 import { assertHolds, LATER, newest, OTHER, OWNER } from '../fixtures.js'
 import type { Stall } from '../stalling.js'
@@ -31,12 +31,10 @@ export const stallCases = [
   stallLaw(
     'CS-STALL-01',
     'a save that stalls in transit during a takeover is found by the new owner, or refused',
-    async ({ former, runId, reopen, hold, meanwhile }) => {
+    async ({ former, runId, whileClaimed }) => {
       const zombie = await former.begin(runId, ['first'])
-      const late = await hold(zombie.saving(['first', 'late']))
-      const restarted = await reopen()
-      const next = await meanwhile((retrying) => retrying(restarted.claiming(runId, OTHER)))
-      const payloads = await assertSuccessorContinues(restarted, next, await late.outcome)
+      const { restarted, claim, result } = await whileClaimed(zombie.saving(['first', 'late']))
+      const payloads = await assertSuccessorContinues(restarted, claim, result)
       await zombie.assertFenced([...payloads, 'zombie'])
     }
   ),
@@ -63,17 +61,12 @@ export const stallCases = [
   stallLawsOf('released', 'held')(
     'CS-STALL-03',
     'a claim that stalls in transit while another one is granted is refused, granted later, or superseded',
-    async ({ former, runId, reopen, hold, meanwhile }, other) => {
+    async ({ former, runId, whileClaimed }, other) => {
       await former.seed(runId, ['first'])
-      const waiting = await hold(former.claiming(runId))
-      const restarted = await reopen()
-      const claim = await meanwhile(async (retrying) => {
-        const granted = await retrying(restarted.claiming(runId, OTHER))
+      const { claim, result } = await whileClaimed(former.claiming(runId), async (granted) => {
         await granted.save(['first', 'second'])
         if (other === 'released') await granted.release()
-        return granted
       })
-      const result = await waiting.outcome
       if (E.isLeft(result)) assertSame(result.left._tag, 'HeldBy', 'the error of the stalled claim')
       else await assertIsBeforeOrAfter(result.right, claim.epoch, other)
       if (other === 'held') await claim.save(['first', 'second', 'third'])
@@ -84,31 +77,22 @@ export const stallCases = [
   stallLaw(
     'CS-STALL-04',
     'a removal that stalls in transit while its run is claimed affects neither the new claim nor its saves',
-    async ({ former, runId, reopen, hold, meanwhile }) => {
+    async ({ former, runId, whileClaimed }) => {
       await former.seed(runId, ['old'])
-      const removal = await hold(former.raw.remove(runId))
-      const restarted = await reopen()
-      const { claim, payloads } = await meanwhile(async (retrying) => {
-        const granted = await retrying(restarted.claiming(runId, OTHER))
-        const saved = [...(O.isSome(granted.stored) ? ['old'] : []), 'new']
-        await granted.save(saved)
-        return { claim: granted, payloads: saved }
-      })
-      await removal.outcome
-      await restarted.assertLoads(runId, payloads, 'the run that the new owner saved during a removal')
-      await claim.save([...payloads, 'newer'])
+      const { restarted, claim } = await whileClaimed(former.raw.remove(runId), (granted) =>
+        granted.save(continued(granted))
+      )
+      await restarted.assertLoads(runId, continued(claim), 'the run that the new owner saved during a removal')
+      await claim.save([...continued(claim), 'newer'])
     }
   ),
 
   stallLaw(
     'CS-STALL-05',
     'a release that stalls in transit during a takeover frees nothing',
-    async ({ former, runId, reopen, hold, meanwhile }) => {
+    async ({ former, runId, whileClaimed }) => {
       const zombie = await former.begin(runId, ['first'])
-      const release = await hold(zombie.releasing())
-      const restarted = await reopen()
-      const claim = await meanwhile((retrying) => retrying(restarted.claiming(runId, OTHER)))
-      await release.outcome
+      const { restarted, claim } = await whileClaimed(zombie.releasing())
       await restarted.assertHeld(runId, OWNER, 'a claim after the late release of the former owner')
       await claim.save(['first', 'second'])
       claim.assertNotLost('the new owner')
@@ -118,20 +102,14 @@ export const stallCases = [
   stallLaw(
     'CS-STALL-06',
     'if a removal on condition of the newest revision stalls in transit, it deletes no save of a process that claims and releases the run meanwhile',
-    async ({ former, runId, reopen, hold, meanwhile }) => {
+    async ({ former, runId, whileClaimed }) => {
       await former.seed(runId, ['old'])
-      const removal = await hold(former.raw.remove(runId, newest(0)))
-      const restarted = await reopen()
-      const payloads = await meanwhile(async (retrying) => {
-        const claim = await retrying(restarted.claiming(runId, OTHER))
-        const saved = [...(O.isSome(claim.stored) ? ['old'] : []), 'new']
-        await claim.saveAt(LATER, saved)
-        await claim.release()
-        return saved
+      const { restarted, claim } = await whileClaimed(former.raw.remove(runId, newest(0)), async (granted) => {
+        await granted.saveAt(LATER, continued(granted))
+        await granted.release()
       })
-      await removal.outcome
       const { revision } = await restarted.stored(runId, 'the run that was resumed and released during a removal')
-      assertSame(revision, payloads.length - 1, 'the revision of the run that was resumed during a removal')
+      assertSame(revision, continued(claim).length - 1, 'the revision of the run that was resumed during a removal')
     }
   ),
 

@@ -10,6 +10,7 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import { has } from '../../../domain/checkpoint/Units.js'
 import type { Program } from '../../../executor/program/Program.js'
+import { ifTag } from '../../byTag.js'
 import { positionIn, tasksOf } from '../../planning/arbitrary/tree.js'
 import type { Entry, Report } from './ChangeLog.js'
 import { forget, isRewound } from './ChangeLog.js'
@@ -113,27 +114,32 @@ const checkEnd = (
 }
 
 /** Checks a durable change against what is kept, and then keeps it. */
-const follow = (kept: Kept, report: ReportWait, change: Change.Change, misfits: ReadonlyArray<Json>): void => {
-  const { open, answers, done, failed, ended, attempts, suspended, items } = kept
-  switch (change._tag) {
-    case 'Expanded':
-      items.set(change.unit, change.items)
-      break
-    case 'WaitStarted':
+const follow = (kept: Kept, report: ReportWait, made: Change.Change, misfits: ReadonlyArray<Json>): void => {
+  const { open, answers, requested, done, failed, ended, attempts, suspended, items } = kept
+  const closes = ({ unit: closed }: { readonly unit: Unit }): void => {
+    done.add(closed)
+    forget([open, answers, suspended], (unit) => isWithin(unit, closed))
+  }
+  const fails = ({ unit: task, dropped }: Change.UnitFailed | Change.AttemptFailed): void => {
+    ended.add(task)
+    forget([open], (unit) => dropped?.includes(unit) === true)
+  }
+  ifTag(made, {
+    Expanded: (change) => items.set(change.unit, change.items),
+    WaitStarted: (change) => {
+      const { unit, at, wait } = change
       checkStart(kept, report, change, misfits)
-      if (open.has(change.unit)) answers.delete(change.unit)
-      open.set(change.unit, { ...change.wait, unit: change.unit, startedAt: change.at })
-      break
-    case 'Answered': {
-      const { unit, at, value } = change
+      if (open.has(unit)) answers.delete(unit)
+      open.set(unit, { ...wait, unit, startedAt: at })
+    },
+    Answered: ({ unit, at, value }) => {
       if (answers.has(unit)) report(unit, `two answers to ${unit} were recorded`)
       if (done.has(unit)) report(unit, `${unit} was completed, and then an answer to it was recorded`)
       if (isOver(open.get(unit), at)) report(unit, `${unit} was answered after its time limit`)
-      kept.requested.delete(unit)
+      requested.delete(unit)
       answers.set(unit, value)
-      break
-    }
-    case 'AttemptStarted':
+    },
+    AttemptStarted: (change) => {
       for (const { unit, attempt } of change.attempts) {
         const before = suspended.get(unit) ?? attempt
         if (before !== attempt)
@@ -142,40 +148,30 @@ const follow = (kept: Kept, report: ReportWait, change: Change.Change, misfits: 
         suspended.delete(unit)
         if (ended.delete(unit)) forget([open], (one) => one !== unit && isWithin(one, unit))
       }
-      break
-    case 'AttemptFailed':
-      ended.add(change.unit)
-      forget([open], (unit) => change.dropped?.includes(unit) === true)
-      break
-    case 'Suspended':
-      suspended.set(change.unit, attempts.get(change.unit) ?? 1)
-      forget([open], (unit) => isWithin(unit, change.unit) && !change.waits.includes(unit))
-      break
-    case 'UnitCompleted':
-    case 'Assumed':
-      if (change._tag === 'UnitCompleted') checkEnd(kept, report, change)
-      done.add(change.unit)
-      forget([open, answers, suspended], (unit) => isWithin(unit, change.unit))
-      break
-    case 'UnitFailed':
+    },
+    AttemptFailed: fails,
+    Suspended: ({ unit: task, waits }) => {
+      suspended.set(task, attempts.get(task) ?? 1)
+      forget([open], (unit) => isWithin(unit, task) && !waits.includes(unit))
+    },
+    UnitCompleted: (change) => {
+      checkEnd(kept, report, change)
+      closes(change)
+    },
+    Assumed: closes,
+    UnitFailed: (change) => {
       checkEnd(kept, report, change)
       suspended.delete(change.unit)
       open.delete(change.unit)
-      if (change.subStep === undefined) {
-        ended.add(change.unit)
-        forget([open], (unit) => change.dropped?.includes(unit) === true)
-        break
-      }
+      if (change.subStep === undefined) return fails(change)
       failed.add(change.unit)
       forget([open, answers], (unit) => isWithin(unit, change.unit))
-      break
-    case 'Rewound':
+    },
+    Rewound: (change) => {
       forget([open, answers, done, failed, suspended], (unit) => isRewound(change, unit))
       forget([items], (unit) => change.units.some((named) => isWithin(unit, named)))
-      break
-    default:
-      break
-  }
+    }
+  })
 }
 
 const checkStart = (

@@ -88,16 +88,9 @@ const AGAIN: ReadonlySet<Position> = new Set(['within', 'around', 'after'])
 const isMissing = ({ evidence }: CompletedStep, tree: TreeData): boolean => evidence.some((one) => !isThere(one, tree))
 
 const isThere = (one: Evidence, { files, commits }: TreeData): boolean => {
-  switch (one._tag) {
-    case 'Commit':
-      return commits.includes(one.hash)
-    case 'File':
-    case 'Artifact':
-      return files.has(one.path)
-    // A simulated process has no artifact store.
-    case 'Stored':
-      return true
-  }
+  if (one._tag === 'Commit') return commits.includes(one.hash)
+  // A simulated process has no artifact store.
+  return one._tag === 'Stored' || files.has(one.path)
 }
 
 /** The changed artifacts, each with the unit that recorded it last. */

@@ -1,6 +1,7 @@
 /** How a simulated process may end. */
 import type { RunError } from '../../../executor/errors/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
+import { byTag } from '../../byTag.js'
 import type { Limits } from './drive.js'
 import { isWorking, patienceWith } from './drive.js'
 import type { Activity } from './Life.js'
@@ -26,20 +27,15 @@ export const STUCK = {
     `the clock was advanced ${maxWaits} times, and the process did not end`
 }
 
-export const describeOutcome = (outcome: RunOutcome): string => {
-  switch (outcome._tag) {
-    case 'Completed':
-      return 'completed'
-    case 'Failed':
-      return `${outcome.step} failed: ${outcome.failures.map(({ error }) => error.message).join('; ')}`
-    case 'Interrupted':
-      return `${outcome.reason === 'aborted' || outcome.reason === 'signal' ? 'interrupted' : outcome.reason} at ${outcome.step}`
-    case 'Pending':
-      return `waits for ${outcome.units.map(({ unit }) => unit).join(', ')}`
-    case 'Fenced':
-      return 'superseded by another process'
-  }
-}
+export const describeOutcome = (outcome: RunOutcome): string =>
+  byTag(outcome, {
+    Completed: () => 'completed',
+    Failed: ({ step, failures }) => `${step} failed: ${failures.map(({ error }) => error.message).join('; ')}`,
+    Interrupted: ({ reason, step }) =>
+      `${reason === 'aborted' || reason === 'signal' ? 'interrupted' : reason} at ${step}`,
+    Pending: ({ units }) => `waits for ${units.map(({ unit }) => unit).join(', ')}`,
+    Fenced: () => 'superseded by another process'
+  })
 
 /** `cut short`: the next process continues the run. */
 export type ProcessEnd = 'completed' | 'paused' | 'cancelled' | 'cut short' | 'wrong'

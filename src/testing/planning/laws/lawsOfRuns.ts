@@ -13,6 +13,7 @@ import type { OfUnit } from '../../../domain/checkpoint/Units.js'
 import * as Units from '../../../domain/checkpoint/Units.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
+import { ifTag } from '../../byTag.js'
 import { noFaults } from '../arbitrary/Choices.js'
 import type { PlanLaw } from './PlanLaw.js'
 import {
@@ -203,30 +204,25 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     (run) => {
       const inDoubt = new Set<string>()
       const tasks = unitsOf(run)
-      for (const change of run.changes) {
-        switch (change._tag) {
-          case 'AttemptStarted':
-            for (const { unit } of change.attempts) {
+      const answers = ({ unit }: { readonly unit: Unit }): void => void inDoubt.delete(unit)
+      const fails = ({ unit, outcome }: { readonly unit: Unit; readonly outcome?: Outcome | undefined }): void => {
+        if (outcome === 'notApplied') inDoubt.delete(unit)
+      }
+      for (const change of run.changes)
+        ifTag(change, {
+          AttemptStarted: ({ attempts }) => {
+            for (const { unit } of attempts) {
               if (tasks.get(unit)?.idempotent === false || isSubStep(unit))
                 assert.ok(!inDoubt.has(unit), `${unit} is in doubt, and starts without an answer`)
               inDoubt.add(unit)
             }
-            break
-          case 'AttemptFailed':
-          case 'JobEnded':
-            if (change.outcome === 'notApplied') inDoubt.delete(change.unit)
-            break
-          case 'UnitFailed':
-            if (change.last?.outcome === 'notApplied') inDoubt.delete(change.unit)
-            break
-          case 'Confirmed':
-          case 'Assumed':
-            inDoubt.delete(change.unit)
-            break
-          default:
-            break
-        }
-      }
+          },
+          AttemptFailed: fails,
+          JobEnded: fails,
+          UnitFailed: ({ unit, last }) => fails({ unit, outcome: last?.outcome }),
+          Confirmed: answers,
+          Assumed: answers
+        })
     }
   ),
   law('PL-JOB-01', 'a unit with a pending job never starts again unless the job was abandoned', run, (run) => {
@@ -316,33 +312,22 @@ const startedBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, StartedU
   const started = new Map<string, StartedUnit>()
   const failed = (unit: Unit, next: number, outcome: Outcome): void =>
     void started.set(unit, { next, mayHaveActed: outcome === 'unknown' })
-  for (const change of changes) {
-    switch (change._tag) {
-      case 'AttemptStarted':
-        for (const { unit, attempt } of change.attempts) started.set(unit, { next: attempt, mayHaveActed: true })
-        break
-      case 'AttemptFailed':
-        failed(change.unit, change.attempt + 1, change.outcome)
-        break
-      case 'JobEnded':
-        failed(change.unit, 1, change.outcome)
-        break
-      case 'JobSubmitted':
-      case 'WaitStarted':
-      case 'Suspended':
-        started.set(change.unit, { next: 1, mayHaveActed: true, waits: true })
-        break
-      case 'UnitFailed':
-        if (change.last !== undefined) failed(change.unit, 1, change.last.outcome)
-        break
-      case 'UnitCompleted':
-      case 'Assumed':
-      case 'Confirmed':
-        started.delete(change.unit)
-        break
-      default:
-        break
-    }
-  }
+  const waits = ({ unit }: OfUnit): void => void started.set(unit, { next: 1, mayHaveActed: true, waits: true })
+  const ends = ({ unit }: OfUnit): void => void started.delete(unit)
+  for (const change of changes)
+    ifTag<Change, void>(change, {
+      AttemptStarted: ({ attempts }) => {
+        for (const { unit, attempt } of attempts) started.set(unit, { next: attempt, mayHaveActed: true })
+      },
+      AttemptFailed: ({ unit, attempt, outcome }) => failed(unit, attempt + 1, outcome),
+      JobEnded: ({ unit, outcome }) => failed(unit, 1, outcome),
+      UnitFailed: ({ unit, last }) => last && failed(unit, 1, last.outcome),
+      JobSubmitted: waits,
+      WaitStarted: waits,
+      Suspended: waits,
+      UnitCompleted: ends,
+      Assumed: ends,
+      Confirmed: ends
+    })
   return started
 }
