@@ -5,8 +5,8 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CaseContext } from './Case.js'
-import type { Client, ClientClaim } from './Client.js'
 import { assertAtLeast, assertSame } from './difference.js'
+import type { Client, ClientClaim } from './fixtures.js'
 import { assertCarries, assertHolds, pause, some, upTo } from './fixtures.js'
 
 export const atOnce = <Failure extends { readonly _tag: string }, A>(

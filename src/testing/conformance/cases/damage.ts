@@ -4,8 +4,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Corrupt, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import { lawsOf } from '../Case.js'
-import type { Client, ClientClaim } from '../Client.js'
 import { assertAtLeast, assertSame } from '../difference.js'
+import type { Client, ClientClaim } from '../fixtures.js'
 import { assertCarries, left, OTHER, OWNER, summary } from '../fixtures.js'
 
 const PAYLOADS = ['first', 'second', 'third']

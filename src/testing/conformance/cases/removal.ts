@@ -2,9 +2,9 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import { law } from '../Case.js'
-import type { Client } from '../Client.js'
 import { atOnce, continued, overlapping } from '../concurrency.js'
 import { assertSame } from '../difference.js'
+import type { Client } from '../fixtures.js'
 import { LATER, left, newest, OTHER, OWNER } from '../fixtures.js'
 
 const assertIsRemoved = async (storage: Client, runId: string): Promise<void> => {

@@ -2,21 +2,26 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../../../domain/data/Json.js'
-import type { Answer, PlanOptions } from '../../../domain/plan/Plan.js'
+import type { Answer, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
-import type { Workflow } from '../../../domain/workflow/Workflow.js'
+import type { Workflow, Step } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
 import { noFaults } from './Choices.js'
 import { chooseAnswer } from './options.js'
 import type { Samples } from './Samples.js'
 import { defaultSamples } from './Samples.js'
-import type { ChosenPlan } from './executeSession.js'
-import { executeSession, endPending, recordOverrides } from './executeSession.js'
 import type { Moment, SimulatedRun, RunRecorder } from './RunRecorder.js'
-import { answerEarly } from './calls.js'
+import { answerEarly, endWaitTask, timedOutAttempt, wake } from './calls.js'
 import { startedRun, recorderOf } from './RunRecorder.js'
-import { taskUnits } from './tree.js'
+import { taskUnits, isSubStep } from './tree.js'
+import { canAdvanceTo } from '../../../domain/change/jobChanges.js'
+import { overrides } from '../../../domain/plan/Overrides.js'
+import { attemptOf } from '../../../domain/checkpoint/Pending.js'
+import * as Identity from '../../../domain/workflow/WorkflowIdentity.js'
+import type { End, Session } from './perform.js'
+import { inOrder } from './perform.js'
+import { completion, failedAttempt } from './records.js'
 
 /** Edits a workflow before a session, chooses plan options, and supplies outputs. */
 export interface Scenario {
@@ -123,4 +128,73 @@ export const answered = (
       confirm.set(name, chooseAnswer(choices, moment, question, samples))
     }
   }
+}
+
+/** A plan without open questions, with its workflow and options. */
+export interface ChosenPlan {
+  readonly workflow: Workflow
+  readonly plan: ResumePlan
+  readonly options: PlanOptions
+}
+
+export const recordOverrides = (recorder: RunRecorder, { workflow, plan, options }: ChosenPlan): void => {
+  const { checkpoint } = recorder.now()
+  const program = { ...workflow, identity: Identity.of(workflow) }
+  const changes = overrides(checkpoint, program, plan, options, recorder.at())
+  if (!changes.some((change) => change._tag === 'WorkflowEdited')) recorder.adopt(workflow)
+  for (const [index, change] of changes.entries()) {
+    if (change._tag === 'WorkflowEdited') recorder.adopt(workflow)
+    recorder.put(change, index < changes.length - 1 ? true : undefined)
+  }
+}
+
+/** Lets each job succeed, fail or stay pending, and each wait end, time out or stay open, as the choices say. */
+export const endPending = (recorder: RunRecorder, choices: Choices): void => {
+  for (const pending of recorder.now().checkpoint.pending) {
+    const { unit } = pending
+    const { checkpoint, workflow } = recorder.now()
+    const fate = choices.below(3)
+    if (isSubStep(unit)) {
+      if (fate === 0) wake(recorder, unit)
+    } else if (fate === 0) {
+      const task = taskUnits(workflow, checkpoint.items).get(unit)
+      if (task?.wait !== undefined && pending._tag !== 'Job') endWaitTask(recorder, choices, task, unit)
+      else recorder.put(completion(recorder, choices, task, unit, attemptOf(pending)))
+    } else if (pending._tag === 'Answer' && fate === 1 && canAdvanceTo(checkpoint, unit)) {
+      recorder.put({ _tag: 'UnitFailed', unit, last: timedOutAttempt(recorder), retryable: false })
+    } else if (pending._tag === 'Job' && fate === 1 && canAdvanceTo(checkpoint, unit)) {
+      const { error, outcome } = failedAttempt(recorder, choices, 1)
+      recorder.put({ _tag: 'JobEnded', unit, error, outcome, retryable: choices.below(2) === 1 })
+    }
+  }
+}
+
+/** Follows a plan, its overrides first. */
+export const executeSession = (recorder: RunRecorder, choices: Choices, chosen: ChosenPlan): End => {
+  const { workflow, plan } = chosen
+  recordOverrides(recorder, chosen)
+  if (choices.below(16) === 15) return 'crashed'
+  const decisions = new Map(plan.decisions.map((one) => [one.unit, one]))
+  const session: Session = { recorder, choices, decisions, isLucky: choices.below(3) === 2 }
+  for (const step of workflow.steps) {
+    const work = inOrder(session, undefined, [step])
+    let next = work.next()
+    while (next.done !== true) next = work.next()
+    if (next.value === 'pending') recordPending(recorder, step)
+    if (next.value === 'failed') failComposite(recorder, choices, step)
+    if (next.value !== 'completed') return next.value
+  }
+  return 'completed'
+}
+
+/** Records that the run is pending, unless it already is. */
+const recordPending = (recorder: RunRecorder, { name: unit }: Step): void => {
+  const { state } = recorder.now().checkpoint
+  const isPending = state._tag === 'Interrupted' && state.reason === 'pending' && state.step === unit
+  if (!isPending) recorder.put({ _tag: 'Interrupted', unit, reason: 'pending' })
+}
+
+const failComposite = (recorder: RunRecorder, choices: Choices, { _tag, name: unit }: Step): void => {
+  if (_tag !== 'Task' && recorder.now().checkpoint.state._tag !== 'Failed')
+    recorder.put({ _tag: 'UnitFailed', unit, retryable: choices.below(2) === 1 })
 }

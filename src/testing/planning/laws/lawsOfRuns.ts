@@ -15,10 +15,10 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
 import { ifTag } from '../../byTag.js'
 import { noFaults } from '../arbitrary/Choices.js'
-import type { PlanLaw } from './PlanLaw.js'
 import {
   acceptedPlan,
   checkDecision,
+  given,
   law,
   lawOfChoices,
   assertNamesAbandoned,
@@ -37,14 +37,13 @@ import { momentWithOptions, run, undisturbedRun } from '../arbitrary/runs.js'
 import { answered, answerAndCrash, finish, follow, withoutPending } from '../arbitrary/simulate.js'
 import { isSubStep } from '../arbitrary/tree.js'
 
-export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
+export const lawsOfRuns = [
   law(
     'PL-END-01',
     'following a plan to its end leaves nothing to schedule, whatever its options',
     momentWithOptions,
     ({ moment, options }, samples) => {
-      const done = followed(moment, options, samples)?.done
-      if (done === undefined) return
+      const done = given(followed(moment, options, samples)?.done)
       const after = planOf(done)
       assert.deepEqual(scheduled(after), [])
       assert.equal(after.startIndex, done.workflow.steps.length)
@@ -57,8 +56,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'following a plan runs exactly what it schedules',
     momentWithOptions,
     ({ moment, options }, samples) => {
-      const way = followed(moment, options, samples)
-      if (way === undefined) return
+      const way = given(followed(moment, options, samples))
       const { plan, done } = way
       const maps = done.changes.flatMap((change) => (change._tag === 'Expanded' ? [change.unit] : []))
       const started = done.changes
@@ -88,8 +86,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'recorded overrides bind a resume without options, even after a crash: assumed units are skipped, and forced units run',
     momentWithOptions,
     ({ moment, options: wanted }, choices, samples) => {
-      const decided = answerAndCrash(moment, choices, wanted, samples)
-      if (decided === undefined) return
+      const decided = given(answerAndCrash(moment, choices, wanted, samples))
       const { plan, options, saved } = decided
       const again = planOf(saved)
       const tags = (plan: ResumePlan) =>
@@ -189,8 +186,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
         ...[...State.inFlight(state), ...State.failures(state)].map(({ unit }) => unit),
         ...[...moment.checkpoint.completedSteps].flatMap(({ inDoubt = [] }) => inDoubt)
       ])
-      const plan = acceptedPlan(moment, options)
-      if (plan === undefined) return
+      const plan = given(acceptedPlan(moment, options))
       for (const { unit } of openQuestions(plan)) {
         const isBegun = [...known].some((name) => isWithin(name, unit))
         assert.ok(isBegun, `${unit} never started, and gets a question`)
