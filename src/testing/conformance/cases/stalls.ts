@@ -10,8 +10,8 @@ import { lawsOf } from '../Case.js'
 import { assertSuccessorContinues, continued } from '../concurrency.js'
 import { assertSame, inWords } from '../difference.js'
 import type { Client, ClientClaim } from '../fixtures.js'
-import type { Stalling } from '../Spec.js'
 import { assertHolds, LATER, newest, OTHER, OWNER, pause } from '../fixtures.js'
+import type { Stalling } from '../Spec.js'
 
 /** The maximum number of places to hold a call at. */
 const PLACES = 40
@@ -292,14 +292,8 @@ export const stallCases = [
 
 /** The load may fall after any save of the new run. */
 const assertIsOneOf = (stored: Stored, runs: ReadonlyArray<ReadonlyArray<Json>>): void => {
-  const isOf = (payloads: ReadonlyArray<Json>): boolean => {
-    try {
-      assertHolds(stored, payloads.slice(0, stored.revision + 1))
-      return true
-    } catch {
-      return false
-    }
-  }
+  const isOf = (payloads: ReadonlyArray<Json>): boolean =>
+    E.isRight(E.tryCatch(() => assertHolds(stored, payloads.slice(0, stored.revision + 1)), E.toError))
   if (!runs.some(isOf))
     assert.fail(`the loaded run: expected the old run or the new one, found ${inWords({ ...stored, heldBy: null })}`)
 }
