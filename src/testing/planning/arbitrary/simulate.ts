@@ -6,32 +6,29 @@ import type { Answer, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Workflow, Step } from '../../../domain/workflow/Workflow.js'
-import type { Choices } from './Choices.js'
-import { noFaults } from './Choices.js'
-import { chooseAnswer } from './options.js'
-import type { Samples } from './Samples.js'
-import { defaultSamples } from './Samples.js'
-import type { Moment, SimulatedRun, RunRecorder } from './RunRecorder.js'
-import { answerEarly, endWaitTask, timedOutAttempt, wake } from './calls.js'
-import { startedRun, recorderOf } from './RunRecorder.js'
-import { taskUnits, isSubStep } from './tree.js'
 import { canAdvanceTo } from '../../../domain/change/jobChanges.js'
 import { overrides } from '../../../domain/plan/Overrides.js'
 import { attemptOf } from '../../../domain/checkpoint/Pending.js'
 import * as Identity from '../../../domain/workflow/WorkflowIdentity.js'
+import type { Choices } from './Choices.js'
+import { noFaults } from './Choices.js'
+import { chooseAnswer } from './options.js'
+import type { Moment, SimulatedRun, RunRecorder } from './RunRecorder.js'
+import { startedRun, recorderOf } from './RunRecorder.js'
+import { answerEarly, endWaitTask, timedOutAttempt, wake } from './calls.js'
+import { taskUnits, isSubStep } from './tree.js'
 import type { End, Session } from './perform.js'
 import { inOrder } from './perform.js'
 import { completion, failedAttempt } from './records.js'
 
-/** Edits a workflow before a session, chooses plan options, and supplies outputs. */
+/** Edits a workflow before a session, and chooses plan options. */
 export interface Scenario {
   readonly edit: (choices: Choices, moment: Moment) => Workflow
   readonly options: (choices: Choices, moment: Moment) => PlanOptions
-  readonly samples: Samples
 }
 
 export const simulate = (workflow: Workflow, input: Json, choices: Choices, scenario: Scenario): SimulatedRun => {
-  const recorder = recorderOf(startedRun(workflow, input), scenario.samples)
+  const recorder = recorderOf(startedRun(workflow, input))
   const sessions = 1 + choices.below(4)
   for (let session = 0; session < sessions; session++) {
     endPending(recorder, choices)
@@ -39,78 +36,60 @@ export const simulate = (workflow: Workflow, input: Json, choices: Choices, scen
       const now = recorder.now()
       answerEarly(recorder, choices, taskUnits(now.workflow, now.checkpoint.items))
     }
-    executeSession(
-      recorder,
-      choices,
-      choosePlan(recorder, choices, session === 0 ? undisturbed(scenario.samples) : scenario)
-    )
+    executeSession(recorder, choices, choosePlan(recorder, choices, session === 0 ? undisturbed : scenario))
   }
   return recorder.run()
 }
 
 /** Neither edits nor options. */
-export const undisturbed = (samples: Samples): Scenario => ({
-  edit: (_, { workflow }) => workflow,
-  options: () => ({}),
-  samples
-})
+export const undisturbed: Scenario = { edit: (_, { workflow }) => workflow, options: () => ({}) }
 
-const continued = (moment: Moment, samples: Samples, act: (recorder: RunRecorder) => void): SimulatedRun => {
-  const recorder = recorderOf({ ...moment, changes: [], trail: [] }, samples)
+const continued = (moment: Moment, act: (recorder: RunRecorder) => void): SimulatedRun => {
+  const recorder = recorderOf({ ...moment, changes: [], trail: [] })
   act(recorder)
   return recorder.run()
 }
 
 /** A run whose pending jobs succeeded, and whose open waits ended. */
-export const withoutPending = (moment: Moment, samples: Samples): Moment =>
-  continued(moment, samples, (recorder) => endPending(recorder, noFaults))
+export const withoutPending = (moment: Moment, calm: Choices): Moment =>
+  continued(moment, (recorder) => endPending(recorder, calm))
 
 /** Continues a run to its end: jobs succeed, every question is answered with `again`, and nothing fails. */
-export const finish = (moment: Moment, samples: Samples = defaultSamples): SimulatedRun =>
-  continued(moment, samples, (recorder) => {
-    endPending(recorder, noFaults)
-    executeSession(recorder, noFaults, choosePlan(recorder, noFaults, undisturbed(samples)))
+export const finish = (moment: Moment, calm: Choices = noFaults): SimulatedRun =>
+  continued(moment, (recorder) => {
+    endPending(recorder, calm)
+    executeSession(recorder, calm, choosePlan(recorder, calm, undisturbed))
   })
 
 /** Follows a plan without faults, its overrides first. */
-export const follow = (moment: Moment, chosen: ChosenPlan, samples: Samples): SimulatedRun =>
-  continued(moment, samples, (recorder) => executeSession(recorder, noFaults, chosen))
+export const follow = (moment: Moment, chosen: ChosenPlan, calm: Choices): SimulatedRun =>
+  continued(moment, (recorder) => executeSession(recorder, calm, chosen))
 
 /** Records the overrides of a plan, then crashes. */
-export const overrideOnly = (
-  moment: Moment,
-  chosen: Omit<ChosenPlan, 'workflow'>,
-  samples: Samples = defaultSamples
-): SimulatedRun =>
-  continued(moment, samples, (recorder) => recordOverrides(recorder, { ...chosen, workflow: moment.workflow }))
+export const overrideOnly = (moment: Moment, chosen: Omit<ChosenPlan, 'workflow'>): SimulatedRun =>
+  continued(moment, (recorder) => recordOverrides(recorder, { ...chosen, workflow: moment.workflow }))
 
 /** Answers all questions of a plan, then crashes once the answers are recorded. */
 export const answerAndCrash = (
   moment: Moment,
   choices: Choices,
-  wanted: PlanOptions,
-  samples: Samples
+  wanted: PlanOptions
 ): (ChosenPlan & { readonly saved: SimulatedRun }) | undefined => {
-  const chosen = answered(moment, choices, wanted, samples)
-  return E.isLeft(chosen) ? undefined : { ...chosen.right, saved: overrideOnly(moment, chosen.right, samples) }
+  const chosen = answered(moment, choices, wanted)
+  return E.isLeft(chosen) ? undefined : { ...chosen.right, saved: overrideOnly(moment, chosen.right) }
 }
 
 /** A plan without open questions: with the options of the scenario, or with none if they are refused. */
 const choosePlan = (recorder: RunRecorder, choices: Choices, scenario: Scenario): ChosenPlan => {
   const now = recorder.now()
   const edited = { ...now, workflow: scenario.edit(choices, now) }
-  const wanted = answered(edited, choices, scenario.options(choices, edited), recorder.samples)
-  const chosen = E.isRight(wanted) ? wanted : answered(now, choices, {}, recorder.samples)
+  const wanted = answered(edited, choices, scenario.options(choices, edited))
+  const chosen = E.isRight(wanted) ? wanted : answered(now, choices, {})
   return E.isRight(chosen) ? chosen.right : assert.fail(`the plain plan is refused: ${JSON.stringify(chosen.left)}`)
 }
 
 /** Answers all questions of a plan. */
-export const answered = (
-  moment: Moment,
-  choices: Choices,
-  wanted: PlanOptions,
-  samples: Samples = defaultSamples
-): E.Either<unknown, ChosenPlan> => {
+export const answered = (moment: Moment, choices: Choices, wanted: PlanOptions): E.Either<unknown, ChosenPlan> => {
   const { checkpoint, workflow } = moment
   const confirm = new Map<string, Answer>(wanted.confirm)
   const answeredUnits = new Set<string>()
@@ -125,7 +104,7 @@ export const answered = (
       const name = question.unit
       if (answeredUnits.has(name)) return assert.fail('an answered question is asked again')
       answeredUnits.add(name)
-      confirm.set(name, chooseAnswer(choices, moment, question, samples))
+      confirm.set(name, chooseAnswer(choices, moment, question))
     }
   }
 }

@@ -50,23 +50,20 @@ export const wholeOf = (composite: Exclude<Step, Task>): Task => {
 }
 
 /** A map counts as one task until its items are recorded. */
-export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<string, Task> =>
-  new Map(
-    unitsIn(workflow, items).flatMap(({ unit, step }) => {
-      if (step._tag === 'Task') return [[unit, step] as const]
-      return step._tag === 'Map' && !items.has(unit) ? [[unit, wholeOf(step)] as const] : []
-    })
+export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<string, Task> => {
+  const found = unitsIn(workflow, items).flatMap(({ unit, step }): ReadonlyArray<readonly [Unit, Task]> =>
+    step._tag === 'Task' ? [[unit, step]] : step._tag === 'Map' && !items.has(unit) ? [[unit, wholeOf(step)]] : []
   )
+  return new Map(found)
+}
 
 /** The tasks of a tree, without those of unexpanded maps. */
 export const tasksOf = <S extends Step>(
   { steps }: { readonly steps: ReadonlyArray<S> },
   items: Items = none
 ): ReadonlyMap<Unit, Extract<S, Task>> => {
-  const found = new Map<Unit, Extract<S, Task>>()
-  for (const { unit, step } of unitsIn({ steps }, items))
-    if (step._tag === 'Task') found.set(unit, step as Extract<S, Task>)
-  return found
+  const found = unitsIn({ steps }, items).filter(({ step }) => step._tag === 'Task')
+  return new Map(found.map(({ unit, step }) => [unit, step as Extract<S, Task>]))
 }
 
 const nothing: Task['accepts'] = (output) =>

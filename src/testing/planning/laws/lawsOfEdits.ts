@@ -100,6 +100,10 @@ export const lawsOfEdits = [
       const { checkpoint, workflow } = edited
       const [units, waits] = [unitsOf(edited), waiting(edited)]
       const doubts = inDoubt(checkpoint, workflow)
+      const assertAsked = (plan: ResumePlan, due: ReadonlyArray<Unit>, what: string): void => {
+        const unasked = due.filter((name) => !waits.has(name) && !asksAbout(edited, plan, name))
+        assert.deepEqual(unasked, [], what)
+      }
       const { workflow: before, items, state } = checkpoint
       const taskOf = (unit: Unit): Unit => taskAround(before, items, unit, state.stepIndex)?.unit ?? unit
       // A plan that ignores changes also ignores that a unit in doubt was removed.
@@ -107,9 +111,7 @@ export const lawsOfEdits = [
       for (const changes of ['completed', 'ignore'] as const) {
         const plan = acceptedPlan(edited, { changes })
         if (plan === undefined) continue
-        const due = changes === 'ignore' ? kept : doubts
-        const unasked = due.filter((name) => !waits.has(name) && !asksAbout(edited, plan, name))
-        assert.deepEqual(unasked, [], 'a unit is in doubt, and gets no question')
+        assertAsked(plan, changes === 'ignore' ? kept : doubts, 'a unit is in doubt, and gets no question')
       }
       // Missing evidence runs later steps again, and so a map with all its items.
       const first = given([...checkpoint.completedSteps].find(({ evidence }) => evidence.length > 0))
@@ -119,8 +121,7 @@ export const lawsOfEdits = [
       const isMap = (one: Unit): boolean =>
         [before, workflow].every((tree) => find<Step | StepIdentity>(tree, items, one)?.definition._tag === 'Map')
       const ofMaps = doubts.filter((name) => top(name) !== top(first.unit) && [...ancestors(name)].some(isMap))
-      const unasked = ofMaps.filter((name) => !waits.has(name) && !asksAbout(edited, plan, name))
-      assert.deepEqual(unasked, [], 'a unit of a map is in doubt, and gets no question when the map runs again')
+      assertAsked(plan, ofMaps, 'a unit of a map is in doubt, and gets no question when the map runs again')
     }
   ),
   lawOfEdits(
@@ -267,14 +268,7 @@ const fingerprintsIn = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, s
   new Map(unitsIn(workflow, checkpoint.items).map(({ unit, step }) => [unit, recordedFingerprint(step)]))
 
 /** The step names of each sequence before and after the edit. */
-const sequencesIn = ({
-  checkpoint: { workflow, items },
-  workflow: edited
-}: Moment): ReadonlyArray<{
-  readonly parent: Unit | undefined
-  readonly namesBefore: ReadonlyArray<string>
-  readonly namesAfter: ReadonlyArray<string>
-}> => {
+const sequencesIn = ({ checkpoint: { workflow, items }, workflow: edited }: Moment) => {
   const names = (all: ReadonlyArray<Named>): ReadonlyArray<string> => all.map(({ name }) => name)
   const inside = unitsIn(edited, items).flatMap(({ unit, step, stepIndex }) => {
     const was = find(workflow, items, unit, stepIndex)?.definition
@@ -282,7 +276,8 @@ const sequencesIn = ({
       ? [{ parent: unit, namesBefore: names(was.steps), namesAfter: names(step.steps) }]
       : []
   })
-  return [{ parent: undefined, namesBefore: names(workflow.steps), namesAfter: names(edited.steps) }, ...inside]
+  const root: Unit | undefined = undefined
+  return [{ parent: root, namesBefore: names(workflow.steps), namesAfter: names(edited.steps) }, ...inside]
 }
 
 /** Whether a unit was added to an existing composite, and not by a change of kind. */

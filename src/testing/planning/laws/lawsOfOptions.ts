@@ -1,6 +1,7 @@
 /** Laws about plan options, and about evidence that is missing or changed. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
 import type { CompletedStep, Evidence } from '../../../domain/checkpoint/CompletedStep.js'
 import * as Units from '../../../domain/checkpoint/Units.js'
 import type { Json } from '../../../domain/data/Json.js'
@@ -13,11 +14,14 @@ import type {
   Changed,
   ChangedEvidence
 } from '../../../domain/plan/Plan.js'
-import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
+import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin } from '../../../domain/workflow/Unit.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { defined } from '../../../domain/data/defined.js'
+import { afterIntact } from '../../../domain/plan/evidenceToCheck.js'
 import type { Choices } from '../arbitrary/Choices.js'
 import { pick, choicesOf, numbers } from '../arbitrary/Choices.js'
 import {
@@ -28,6 +32,12 @@ import {
   chooseUnit,
   changedIn
 } from '../arbitrary/options.js'
+import type { RunsOf } from '../arbitrary/runs.js'
+import { moment, momentWithOptions } from '../arbitrary/runs.js'
+import type { Moment } from '../arbitrary/RunRecorder.js'
+import { isSubStep, positionOf, isOwnChange } from '../arbitrary/tree.js'
+import { answerAndCrash, overrideOnly } from '../arbitrary/simulate.js'
+import { keyOf } from '../arbitrary/records.js'
 import {
   acceptedPlan,
   checkDecision,
@@ -41,17 +51,6 @@ import {
   works,
   scheduled
 } from './PlanLaw.js'
-import { moment, momentWithOptions } from '../arbitrary/runs.js'
-import type { Samples } from '../arbitrary/Samples.js'
-import type { Moment } from '../arbitrary/RunRecorder.js'
-import { isSubStep, positionOf, isOwnChange } from '../arbitrary/tree.js'
-import * as fc from 'fast-check'
-import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
-import { defined } from '../../../domain/data/defined.js'
-import { afterIntact } from '../../../domain/plan/evidenceToCheck.js'
-import type { RunsOf } from '../arbitrary/runs.js'
-import { answerAndCrash, overrideOnly } from '../arbitrary/simulate.js'
-import { keyOf } from '../arbitrary/records.js'
 
 const momentAndChange = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<ChangedEvidence>]> =>
   fc.tuple(moment(of), numbers).map(([found, chance]) => [found, chooseChanged(choicesOf(chance), found.checkpoint)])
@@ -61,8 +60,8 @@ export const lawsOfOptions = [
     'PL-FORCE-01',
     'fromStep skips all units before its own and runs the others; restartWave runs its unit, and each later unit runs or raises a question; a forced unit raises a question only for a pending job that must not run twice; all other units follow their records',
     moment,
-    (moment, choices, samples) => {
-      const options = chooseStart(choices, moment, samples)
+    (moment, choices) => {
+      const options = chooseStart(choices, moment)
       const plan = given(acceptedPlan(moment, options))
       const done = recorded(moment.checkpoint)
       const waits = waiting(moment)
@@ -104,10 +103,10 @@ export const lawsOfOptions = [
     'PL-ASSUME-01',
     'an assumed unit has its evidence, an output that its task accepts, and a value for each captured variable',
     moment,
-    (moment, choices, samples) => {
+    (moment, choices) => {
       const evidence = chooseMissing(choices, moment.checkpoint)
       // Outputs that are not passed come from the records, or are missing.
-      const outputs = choices.below(2) === 1 ? { outputs: chooseOutputs(choices, moment, samples) } : {}
+      const outputs = choices.below(2) === 1 ? { outputs: chooseOutputs(choices, moment) } : {}
       const options = { fromStep: chooseUnit(choices, moment), evidence, ...outputs }
       const plan = given(acceptedPlan(moment, options))
       const lost = new Set(evidence.map(({ unit }) => unit))
@@ -143,8 +142,8 @@ export const lawsOfOptions = [
     'PL-DOUBT-05',
     'the answer Done is refused for a unit that runs or is retried without a question',
     moment,
-    (moment, choices, samples) => {
-      const outputs = chooseOutputs(choices, moment, samples)
+    (moment, choices) => {
+      const outputs = chooseOutputs(choices, moment)
       const due = works(planOf(moment)).filter(({ _tag }) => _tag === 'Run' || _tag === 'Retry')
       if (due.length === 0) return
       const name = pick(choices, due).unit
@@ -196,7 +195,7 @@ export const lawsOfOptions = [
     'PL-CHANGED-02',
     'keeping changed evidence runs nothing and is recorded: the last record then equals the current state',
     momentAndChange,
-    ([found, evidence], samples) => {
+    ([found, evidence]) => {
       const asked = questionedChanges(found, evidence)
       const confirm = new Map<string, Answer>([...asked.keys()].map((name) => [name, { _tag: 'Keep' }]))
       const plain = planOf(found)
@@ -206,7 +205,7 @@ export const lawsOfOptions = [
       ]) {
         const plan = planOf(found, options)
         assert.deepEqual(scheduled(plan), scheduled(plain))
-        const saved = overrideOnly(found, { plan, options }, samples)
+        const saved = overrideOnly(found, { plan, options })
         const now = newestByPlace(saved.checkpoint)
         for (const changes of asked.values())
           for (const { was, is } of changes)
@@ -242,8 +241,8 @@ export const lawsOfOptions = [
     'PL-CHANGED-04',
     'an answer about changed evidence survives a crash: a resume without options asks nothing while the content stays the same',
     momentAndChange,
-    ([found, evidence], choices, samples) => {
-      const decided = given(answerAndCrash(found, choices, { evidence }, samples))
+    ([found, evidence], choices) => {
+      const decided = given(answerAndCrash(found, choices, { evidence }))
       const { plan, saved } = decided
       const changes = [...questionedChanges(found, evidence).values()].flat()
       const now = new Map(changes.map(({ was, is }) => [keyOf(was), is]))
@@ -259,8 +258,8 @@ export const lawsOfOptions = [
     'PL-CHANGED-05',
     'an answer that accepts changed evidence holds for that content alone; other content raises a new question',
     momentAndChange,
-    ([found, evidence], choices, samples) => {
-      const decided = given(answerAndCrash(found, choices, { evidence }, samples))
+    ([found, evidence], choices) => {
+      const decided = given(answerAndCrash(found, choices, { evidence }))
       const { plan, options, saved } = decided
       // An item of a map that is expanded again has no record to keep an answer in.
       const units = new Set(plan.decisions.map(({ unit }) => unit))
@@ -291,8 +290,8 @@ const isRefusal = (problem: PlanProblem, unit: Unit): boolean =>
     ? problem.option === 'confirm' && problem.step === unit
     : problem._tag === 'UnitPending' || (problem._tag === 'NothingToConfirm' && problem.unit === unit)
 
-const chooseStart = (choices: Choices, moment: Moment, samples: Samples): PlanOptions => {
-  const outputs = chooseOutputs(choices, moment, samples)
+const chooseStart = (choices: Choices, moment: Moment): PlanOptions => {
+  const outputs = chooseOutputs(choices, moment)
   const restart = choices.below(2) === 0 ? {} : chooseRestart(choices, moment)
   if (restart.restartWave !== undefined && choices.below(2) === 0) return { ...restart, outputs }
   return { fromStep: chooseUnit(choices, moment), ...restart, outputs }

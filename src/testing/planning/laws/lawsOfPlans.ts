@@ -9,6 +9,8 @@ import { planResume } from '../../../domain/plan/planResume.js'
 import { isTop, isWithin } from '../../../domain/workflow/Unit.js'
 import { edit, workflowEdit } from '../arbitrary/edits.js'
 import { chooseOptions } from '../arbitrary/options.js'
+import { moment, momentWithOptions, undisturbedRun } from '../arbitrary/runs.js'
+import { isSubStep, unitsIn } from '../arbitrary/tree.js'
 import {
   acceptedPlan,
   checkDecision,
@@ -25,8 +27,6 @@ import {
   withoutSubSteps,
   works
 } from './PlanLaw.js'
-import { moment, momentWithOptions, undisturbedRun } from '../arbitrary/runs.js'
-import { isSubStep, unitsIn } from '../arbitrary/tree.js'
 
 export const lawsOfPlans = [
   law(
@@ -111,8 +111,8 @@ export const lawsOfPlans = [
     'PL-MORE-01',
     'completing a unit adds no unit to those that the plan runs',
     undisturbedRun,
-    (run, choices, samples) => {
-      const { evidence: _, ...options } = chooseOptions(choices, run, samples)
+    (run, choices) => {
+      const { evidence: _, ...options } = chooseOptions(choices, run)
       for (const { change, before, after } of transitions(run)) {
         if (change._tag !== 'UnitCompleted') continue
         const [earlier, later] = [acceptedPlan(before, options), acceptedPlan(after, options)]

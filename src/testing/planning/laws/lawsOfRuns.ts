@@ -14,7 +14,11 @@ import * as Units from '../../../domain/checkpoint/Units.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
 import { ifTag } from '../../byTag.js'
-import { noFaults } from '../arbitrary/Choices.js'
+import type { Choices } from '../arbitrary/Choices.js'
+import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
+import { momentWithOptions, run, undisturbedRun } from '../arbitrary/runs.js'
+import { answered, answerAndCrash, finish, follow, withoutPending } from '../arbitrary/simulate.js'
+import { isSubStep } from '../arbitrary/tree.js'
 import {
   acceptedPlan,
   checkDecision,
@@ -31,19 +35,14 @@ import {
   withoutSubSteps,
   works
 } from './PlanLaw.js'
-import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
-import type { Samples } from '../arbitrary/Samples.js'
-import { momentWithOptions, run, undisturbedRun } from '../arbitrary/runs.js'
-import { answered, answerAndCrash, finish, follow, withoutPending } from '../arbitrary/simulate.js'
-import { isSubStep } from '../arbitrary/tree.js'
 
 export const lawsOfRuns = [
   law(
     'PL-END-01',
     'following a plan to its end leaves nothing to schedule, whatever its options',
     momentWithOptions,
-    ({ moment, options }, samples) => {
-      const done = given(followed(moment, options, samples)?.done)
+    ({ moment, options }, calm) => {
+      const done = given(followed(moment, options, calm)?.done)
       const after = planOf(done)
       assert.deepEqual(scheduled(after), [])
       assert.equal(after.startIndex, done.workflow.steps.length)
@@ -55,8 +54,8 @@ export const lawsOfRuns = [
     'PL-END-02',
     'following a plan runs exactly what it schedules',
     momentWithOptions,
-    ({ moment, options }, samples) => {
-      const way = given(followed(moment, options, samples))
+    ({ moment, options }, calm) => {
+      const way = given(followed(moment, options, calm))
       const { plan, done } = way
       const maps = done.changes.flatMap((change) => (change._tag === 'Expanded' ? [change.unit] : []))
       const started = done.changes
@@ -69,24 +68,19 @@ export const lawsOfRuns = [
       assert.deepEqual(begun.sort(), [...scheduled(plan)].sort())
     }
   ),
-  law(
-    'PL-PREFIX-01',
-    'each checkpoint that a run saves can be planned and resumed to completion',
-    run,
-    (run, samples) => {
-      for (const moment of run.trail) {
-        if (moment.within === true) continue
-        planOf(moment)
-        assert.deepEqual(scheduled(planOf(finish(moment, samples))), [])
-      }
+  law('PL-PREFIX-01', 'each checkpoint that a run saves can be planned and resumed to completion', run, (run, calm) => {
+    for (const moment of run.trail) {
+      if (moment.within === true) continue
+      planOf(moment)
+      assert.deepEqual(scheduled(planOf(finish(moment, calm))), [])
     }
-  ),
+  }),
   lawOfChoices(
     'PL-KEEP-01',
     'recorded overrides bind a resume without options, even after a crash: assumed units are skipped, and forced units run',
     momentWithOptions,
-    ({ moment, options: wanted }, choices, samples) => {
-      const decided = given(answerAndCrash(moment, choices, wanted, samples))
+    ({ moment, options: wanted }, choices) => {
+      const decided = given(answerAndCrash(moment, choices, wanted))
       const { plan, options, saved } = decided
       const again = planOf(saved)
       const tags = (plan: ResumePlan) =>
@@ -269,11 +263,11 @@ export const lawsOfRuns = [
 const followed = (
   found: Moment,
   options: PlanOptions,
-  samples: Samples
+  calm: Choices
 ): { readonly plan: ResumePlan; readonly done: SimulatedRun } | undefined => {
-  const moment = withoutPending(found, samples)
-  const chosen = answered(moment, noFaults, options, samples)
-  return E.isLeft(chosen) ? undefined : { ...chosen.right, done: follow(moment, chosen.right, samples) }
+  const moment = withoutPending(found, calm)
+  const chosen = answered(moment, calm, options)
+  return E.isLeft(chosen) ? undefined : { ...chosen.right, done: follow(moment, chosen.right, calm) }
 }
 
 const renewedBy = (change: Change, before: Checkpoint, after: Checkpoint): ReadonlyArray<Unit> => {

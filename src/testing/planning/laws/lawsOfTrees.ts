@@ -10,16 +10,16 @@ import { planResume } from '../../../domain/plan/planResume.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, ancestors } from '../../../domain/workflow/Unit.js'
 import type { OfUnit } from '../../../domain/checkpoint/Units.js'
+import * as Units from '../../../domain/checkpoint/Units.js'
 import { problems } from '../../../domain/workflow/WorkflowProblem.js'
-import type { Transition } from './PlanLaw.js'
-import { acceptedPlan, given, law, planOf, transitions, unitsOf, checkDecision, lawOfChoices } from './PlanLaw.js'
 import { momentWithOptions, run, moment } from '../arbitrary/runs.js'
 import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
 import { isSubStep, positionOf } from '../arbitrary/tree.js'
 import { decisionInside, problemInside, wrapped } from '../arbitrary/wrapped.js'
-import * as Units from '../../../domain/checkpoint/Units.js'
 import { pick } from '../arbitrary/Choices.js'
 import { chooseOutputs } from '../arbitrary/options.js'
+import type { Transition } from './PlanLaw.js'
+import { acceptedPlan, given, law, planOf, transitions, unitsOf, checkDecision, lawOfChoices } from './PlanLaw.js'
 
 export const lawsOfTrees = [
   law(
@@ -145,13 +145,13 @@ export const lawsOfTrees = [
     'PL-SUB-03',
     'fromStep at a recorded sub-step repeats it and all later ones, also failed and nested ones, keeps the earlier ones, and raises a question for a sub-step in doubt inside a later one',
     moment,
-    (moment, choices, samples) => {
+    (moment, choices) => {
       const { completedSteps, state } = moment.checkpoint
       const records = [...completedSteps].map(({ unit }) => unit).filter(isSubStep)
       if (records.length === 0) return
       const from = pick(choices, records)
       const failed = Array.from(State.failures(state), ({ unit }) => unit).filter(isSubStep)
-      const outputs = chooseOutputs(choices, moment, samples)
+      const outputs = chooseOutputs(choices, moment)
       const plan = given(acceptedPlan(moment, { fromStep: from, outputs }))
       const decided = new Map(plan.decisions.map((one) => [one.unit, one._tag]))
       assert.notEqual(decided.get(taskOf(from)), 'Skip', `fromStep at ${from} skips its task`)
