@@ -96,13 +96,6 @@ const AT_CALL: Readonly<Record<AtCall['how'], (call: string) => string>> = {
   failsAfter: (call) => `${call} failed after its effect`
 }
 
-const AT_UNIT: Readonly<Record<AtUnit['how'], (unit: string) => string>> = {
-  before: (unit) => `killed before ${unit}`,
-  during: (unit) => `killed during ${unit}`,
-  after: (unit) => `killed after ${unit}`,
-  waits: (unit) => `${unit} started after all others`
-}
-
 /** The faults that are possible at every point of a kind. A group of a wave may also wait (`waits`). */
 export const HOWS = {
   AtCall: Object.keys(AT_CALL) as ReadonlyArray<AtCall['how']>,
@@ -122,7 +115,8 @@ const named = (name: string | undefined): string => (name === undefined ? '' : `
 export const describePoint = (point: CrashPoint): string =>
   byTag(point, {
     AtCall: ({ how, n, call }) => AT_CALL[how](`call ${n}${named(call)}`),
-    AtUnit: ({ how, unit, n }) => `${AT_UNIT[how](unit)}${n === 1 ? '' : `, run ${n}`}`,
+    AtUnit: ({ how, unit, n }) =>
+      `${how === 'waits' ? `${unit} started after all others` : `killed ${how} ${unit}`}${n === 1 ? '' : `, run ${n}`}`,
     AtEffect: ({ how, n, name }) => `killed ${how} effect ${n}${named(name)}`,
     AtRequest: ({ how, n, call }) => AT_CALL[how](`call ${n} of its requests${named(call)}`)
   })
@@ -140,17 +134,12 @@ export const crashSchedule = (
   } = {}
 ): fc.Arbitrary<CrashSchedule> => {
   const { units = [], maxCalls = 16, maxEffects = 0, maxRequests = 0 } = options
-  const upTo = (max: number): fc.Arbitrary<number> => fc.integer({ min: 1, max })
-  const points: Array<fc.Arbitrary<CrashPoint>> = [
-    taggedObject('AtCall', { n: upTo(maxCalls), how: fc.constantFrom(...HOWS.AtCall) })
-  ]
-  if (units.length > 0)
-    points.push(
-      taggedObject('AtUnit', { unit: fc.constantFrom(...units), n: upTo(2), how: fc.constantFrom(...HOWS.AtUnit) })
-    )
-  if (maxEffects > 0)
-    points.push(taggedObject('AtEffect', { n: upTo(maxEffects), how: fc.constantFrom(...HOWS.AtEffect) }))
-  if (maxRequests > 0)
-    points.push(taggedObject('AtRequest', { n: upTo(maxRequests), how: fc.constantFrom(...HOWS.AtRequest) }))
-  return fc.array(fc.oneof(...points), { maxLength: 4 })
+  const at = (tag: CrashPoint['_tag'], max: number, unit = {}): ReadonlyArray<fc.Arbitrary<CrashPoint>> => {
+    if (max === 0) return []
+    const how = fc.constantFrom(...(HOWS[tag] as ReadonlyArray<CrashPoint['how']>))
+    return [taggedObject(tag, { ...unit, n: fc.integer({ min: 1, max }), how }) as fc.Arbitrary<CrashPoint>]
+  }
+  const atUnit = units.length === 0 ? [] : at('AtUnit', 2, { unit: fc.constantFrom(...units) })
+  const [atEffect, atRequest] = [at('AtEffect', maxEffects), at('AtRequest', maxRequests)]
+  return fc.array(fc.oneof(...at('AtCall', maxCalls), ...atUnit, ...atEffect, ...atRequest), { maxLength: 4 })
 }

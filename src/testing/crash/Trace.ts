@@ -1,7 +1,7 @@
 /** The trace of a simulated run. */
 import type { Json } from '../../domain/data/Json.js'
 import { byTag } from '../byTag.js'
-import type { Intervention } from './Intervention.js'
+import type { EditEvidence, Intervention } from './Intervention.js'
 import { describeIntervention } from './Intervention.js'
 
 /**
@@ -21,39 +21,20 @@ import { describeIntervention } from './Intervention.js'
  *
  * @category model
  */
-export type TraceEntry =
-  | {
-      readonly _tag: 'Started'
-      readonly life: number
-      readonly unit: string
-      readonly attempt: number
-      readonly key: string
-    }
-  | { readonly _tag: 'Done'; readonly life: number; readonly unit: string }
-  | {
-      readonly _tag: 'Failed'
-      readonly life: number
-      readonly unit: string
-      readonly applied: boolean
-      readonly message: string
-    }
-  | { readonly _tag: 'Effect'; readonly life: number; readonly name: string }
+export type TraceEntry = { readonly life: number } & (
+  | { readonly _tag: 'Started'; readonly unit: string; readonly attempt: number; readonly key: string }
+  | { readonly _tag: 'Done'; readonly unit: string }
+  | { readonly _tag: 'Failed'; readonly unit: string; readonly applied: boolean; readonly message: string }
+  | { readonly _tag: 'Effect'; readonly name: string }
   | {
       readonly _tag: 'Answered'
-      readonly life: number
       readonly unit: string
-      readonly answer: 'again' | 'keep' | 'done'
+      readonly answer: EditEvidence['answer']
       readonly output?: Json
     }
-  | {
-      readonly _tag: 'Intervened'
-      readonly life: number
-      readonly by: Intervention
-      readonly what?: ReadonlyArray<string>
-    }
+  | { readonly _tag: 'Intervened'; readonly by: Intervention; readonly what?: ReadonlyArray<string> }
   | {
       readonly _tag: 'Recorded'
-      readonly life: number
       readonly what:
         | 'rewound'
         | 'assumed done'
@@ -69,8 +50,9 @@ export type TraceEntry =
       /** The subtrees that a rewind names. */
       readonly named?: ReadonlyArray<string>
     }
-  | { readonly _tag: 'Died'; readonly life: number; readonly where: string }
-  | { readonly _tag: 'Ended'; readonly life: number; readonly how: string }
+  | { readonly _tag: 'Died'; readonly where: string }
+  | { readonly _tag: 'Ended'; readonly how: string }
+)
 
 /**
  * The events of a run, in order.

@@ -13,7 +13,14 @@ import type { Program } from '../../executor/program/Program.js'
 import type { TreeData } from '../memoryTree.js'
 import { positionOf, tasksOf, unitsIn } from '../planning/arbitrary/tree.js'
 import type { CrashCase } from './CrashReport.js'
-import type { ConcurrentRequest, EditEvidence, Intervention, Override, AnswerWait } from './Intervention.js'
+import type {
+  ConcurrentRequest,
+  DeleteEvidence,
+  EditEvidence,
+  Intervention,
+  Override,
+  AnswerWait
+} from './Intervention.js'
 import type { TraceEntry } from './Trace.js'
 
 /** Applies the interventions before a process that finds this checkpoint; returns the override that the process gets. */
@@ -27,14 +34,10 @@ export const intervene = (
   let override: Override | undefined
   for (const by of interventions) {
     if (by.life !== life || isConcurrentRequest(by) || by._tag === 'AnswerWait') continue
-    if (by._tag === 'DeleteEvidence' || by._tag === 'EditEvidence') {
-      const what =
-        by._tag === 'DeleteEvidence' ? deleteEvidence(checkpoint, by.unit, tree) : editEvidence(checkpoint, by, tree)
-      if (what.length > 0) note({ _tag: 'Intervened', life, by, what })
-    } else {
-      override = by
-      note({ _tag: 'Intervened', life, by })
-    }
+    const isEdit = by._tag === 'DeleteEvidence' || by._tag === 'EditEvidence'
+    const what = isEdit ? changeEvidence(checkpoint, by, tree) : []
+    if (!isEdit) override = by
+    if (!isEdit || what.length > 0) note({ _tag: 'Intervened', life, by, ...(isEdit ? { what } : {}) })
   }
   return override
 }
@@ -48,31 +51,25 @@ export const waitAnswersIn = ({ interventions = [] }: CrashCase): ReadonlyArray<
 export const isConcurrentRequest = (by: Intervention): by is ConcurrentRequest =>
   by._tag === 'Pause' || by._tag === 'PauseAtCall' || by._tag === 'Cancel'
 
-/** Deletes the evidence of a unit and returns the paths and hashes. */
-const deleteEvidence = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {
-  const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, unit)
-  const deleted: Array<string> = []
-  for (const one of record?.evidence ?? []) {
-    if (one._tag === 'Stored') continue
+/** Deletes the evidence of a unit, or edits its artifacts. Returns the paths and hashes. */
+const changeEvidence = (
+  checkpoint: Checkpoint | undefined,
+  by: DeleteEvidence | EditEvidence,
+  tree: TreeData
+): ReadonlyArray<string> => {
+  const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, by.unit)
+  return (record?.evidence ?? []).flatMap((one) => {
+    if (by._tag === 'EditEvidence') {
+      const text = one._tag === 'Artifact' ? tree.files.get(one.path) : undefined
+      if (one._tag !== 'Artifact' || text === undefined) return []
+      tree.files.set(one.path, `${text} edited before process ${by.life}`)
+      return [one.path]
+    }
+    if (one._tag === 'Stored') return []
     if (one._tag === 'Commit') tree.commits = tree.commits.filter((hash) => hash !== one.hash)
     else tree.files.delete(one.path)
-    deleted.push(one._tag === 'Commit' ? one.hash : one.path)
-  }
-  return deleted
-}
-
-/** Edits a unit's artifacts and returns their paths. */
-const editEvidence = (
-  checkpoint: Checkpoint | undefined,
-  { unit, life }: EditEvidence,
-  { files }: TreeData
-): ReadonlyArray<string> => {
-  const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, unit)
-  const paths = (record?.evidence ?? []).flatMap((one) =>
-    one._tag === 'Artifact' && files.has(one.path) ? [one.path] : []
-  )
-  for (const path of paths) files.set(path, `${files.get(path) ?? ''} edited before process ${life}`)
-  return paths
+    return [one._tag === 'Commit' ? one.hash : one.path]
+  })
 }
 
 /** The answers to a question that a simulated process asks: for its unit, and, if that is a map that counts as done, for each part. */

@@ -70,13 +70,6 @@ export const makeChangeLog = () => {
   }
 }
 
-export const copyOf = ({ records, assumed, jobs, rewound }: Recorded): Recorded => ({
-  records: new Set(records),
-  assumed: new Set(assumed),
-  jobs: new Set(jobs),
-  rewound: new Set(rewound)
-})
-
 /** Deletes the units for which this holds. */
 export const forget = (
   all: ReadonlyArray<Pick<Map<Unit, unknown>, 'delete'> & { readonly keys: () => Iterable<Unit> }>,

@@ -19,7 +19,7 @@ import type { CrashLaw, Violation } from '../CrashReport.js'
 import { makeAttemptOracle } from './AttemptOracle.js'
 import { dueIn, NOTHING_DUE } from './due.js'
 import type { Call, Entry, Report, Recorded } from './ChangeLog.js'
-import { copyOf, follow, isRewound, makeChangeLog } from './ChangeLog.js'
+import { follow, isRewound, makeChangeLog } from './ChangeLog.js'
 import { makePauseOracle } from './PauseOracle.js'
 import { tasksOf } from '../../planning/arbitrary/tree.js'
 import type { TraceEntry } from '../Trace.js'
@@ -98,7 +98,7 @@ export const makeOracle = (
       const restored = O.isSome(stored) ? restoreStored(stored.value) : E.right(undefined)
       if (E.isLeft(restored)) return
       if (revision >= changeLog.known()) compare(report, restored.right, changeLog.recorded())
-      current.given = copyOf(changeLog.recorded())
+      current.given = structuredClone(changeLog.recorded())
       current.items = restored.right?.items ?? none
       const { program, override, how, answers } = current
       if (how === 'run') current.due = dueIn(program, restored.right, override, tree, answers)
@@ -227,7 +227,7 @@ const checkFirstSave = (report: Report, execution: Execution, changes: ReadonlyA
   const { given, due, program, items, answers } = execution
   if (given === undefined) return
   const law = lawOf(execution)
-  const now = copyOf(given)
+  const now = structuredClone(given)
   for (const unit of due.open)
     report('EvidenceSeen', `the evidence of ${unit} was edited, and a change was recorded without an answer`, unit)
   const kept = new Set(changes.flatMap((one) => (one._tag === 'Confirmed' && one.evidence ? [one.unit] : [])))
