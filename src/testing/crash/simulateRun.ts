@@ -9,9 +9,7 @@ import { runOrResume } from '../../executor/run.js'
 import type { RunError } from '../../executor/errors/RunError.js'
 import { describe } from '../../executor/errors/describe.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
-import { none } from '../../domain/checkpoint/Items.js'
 import { treeData } from '../memoryTree.js'
-import { tasksOf } from '../planning/arbitrary/tree.js'
 import type { CrashCase, CrashLaw } from './CrashReport.js'
 import { isUndisturbed } from './CrashReport.js'
 import type { CrashOptions, Observation } from './crashOptions.js'
@@ -236,7 +234,7 @@ const runWithAnswers = async <World, Data>({
   const { setting, trace } = simulation
   const { program, oracle } = process
   const { life } = process.context
-  const units = tasksOf(program)
+  const ofCase = { one: simulation.one, life, program, before, outputs: setting.outputs }
   const confirm = new Map<string, Answer>()
   let due = override
   let reopen = false
@@ -247,11 +245,7 @@ const runWithAnswers = async <World, Data>({
     const given = await answerBefore(actions, n)
     if (E.isLeft(given)) return given
     oracle.begins({ life, how: 'run', program, override: due, answers: confirm })
-    const options = {
-      confirm,
-      reopen,
-      ...optionsOf(program, due, (unit) => units.has(unit), setting.outputs, before)
-    }
+    const options = { confirm, reopen, ...optionsOf(ofCase, due) }
     const ended = await runOrResume(program, RUN_ID, setting.input, options)(process.environment)()
     const isReopened = reopen
     // A run that is cancelled again is refused again.
@@ -278,14 +272,7 @@ const runWithAnswers = async <World, Data>({
     for (const question of ended.left.questions) {
       // The executor must not ask an answered question again.
       if (confirm.has(question.unit)) return ended
-      const { answers, entry } = answerTo(
-        simulation.one,
-        life,
-        question,
-        program,
-        before?.items ?? none,
-        setting.outputs
-      )
+      const { answers, entry } = answerTo(ofCase, question)
       for (const [unit, answer] of answers) confirm.set(unit, answer)
       trace.push(entry)
     }

@@ -45,7 +45,7 @@ export const dueIn = (
   const needsEvidence = (unit: Unit): boolean =>
     override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within')
   const edited = editedOf(records, tree).filter(
-    ([record, path]) => checkpoint === undefined || !isOwnChange(program, checkpoint, record, path)
+    ([record, path]) => checkpoint === undefined || !isOwnChange({ workflow: program, checkpoint }, record, path)
   )
   const units = (is: (unit: Unit) => boolean): ReadonlyArray<CompletedStep> => [
     ...new Set(edited.map(([record]) => record).filter(({ unit }) => is(unit)))

@@ -377,11 +377,7 @@ const questionedChanges = (
   const last = newestByPlace(found.checkpoint)
   for (const [place, { is }] of changes) {
     const left = last.get(place)
-    if (
-      left === undefined ||
-      (left.was._tag === 'Artifact' && isOwnChange(found.workflow, found.checkpoint, left.record, place))
-    )
-      continue
+    if (left === undefined || (left.was._tag === 'Artifact' && isOwnChange(found, left.record, place))) continue
     const { unit } = left.record
     asked.set(unit, [...(asked.get(unit) ?? []), { was: left.was, ...defined({ is }) }])
   }
