@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import * as W from '../../src/domain/workflow/Workflow.js'
 import { startedRun, recorderOf } from '../../src/testing/planning/arbitrary/RunRecorder.js'
-import { defaultSamples } from '../../src/testing/planning/arbitrary/Samples.js'
 import { planOf } from '../../src/testing/planning/laws/PlanLaw.js'
 
 const at = (ofSecond: 'wait' | 'job and wait') => {
   const body = W.sequence('body', [W.task('nap', { wait: 'Timer' }), W.task('pay', { idempotent: false })])
   const workflow = { name: 'w', steps: [W.mapOf('pages', body)] }
-  const run = recorderOf(startedRun(workflow, {}), defaultSamples)
+  const run = recorderOf(startedRun(workflow, {}))
   const items = ['a', 'b'].map((key) => ({ key, value: key }))
   const wait = { _tag: 'Timer', wakeAt: '2026-01-03T00:00:00.000Z' } as const
   run.put({ _tag: 'Expanded', at: run.at(), unit: 'pages', items })

@@ -33,11 +33,7 @@ export type CaseOutcome =
  *
  * @category model
  */
-export interface CaseResult {
-  readonly id: string
-  readonly title: string
-  readonly level: Level
-  readonly needs: ReadonlyArray<Capability>
+export interface CaseResult extends Omit<ConformanceCase, 'run'> {
   readonly outcome: CaseOutcome
   readonly durationMillis: number
 }
@@ -58,16 +54,11 @@ export interface Report {
 
 // --- constructors
 
-interface Selection {
-  readonly only?: ReadonlyArray<string> | undefined
-  readonly levels?: ReadonlyArray<Level> | undefined
-}
-
 export const make = (
   store: string,
   capabilities: ReadonlyArray<Capability>,
   results: ReadonlyArray<CaseResult>,
-  { only, levels = LEVELS }: Selection
+  { only, levels = LEVELS }: { only?: ReadonlyArray<string> | undefined; levels?: ReadonlyArray<Level> | undefined }
 ): Report => ({
   store,
   capabilities,

@@ -5,8 +5,8 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CaseContext } from './Case.js'
-import type { Client, ClientClaim } from './Client.js'
 import { assertAtLeast, assertSame } from './difference.js'
+import type { Client, ClientClaim } from './fixtures.js'
 import { assertCarries, assertHolds, pause, some, upTo } from './fixtures.js'
 
 export const atOnce = <Failure extends { readonly _tag: string }, A>(
@@ -60,6 +60,10 @@ export const assertSuccessorContinues = async (
   await storage.assertLoads(claim.runId, all)
   return all
 }
+
+/** The payloads that the next owner saves of a run that may have been removed. */
+export const continued = ({ stored }: ClientClaim): ReadonlyArray<string> =>
+  O.isSome(stored) ? ['old', 'new'] : ['new']
 
 /** Saves in batches while others load. A load must return complete saves and nothing older than was acknowledged before it. */
 export const assertLoadsWhileSaving = async (

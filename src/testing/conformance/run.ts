@@ -42,7 +42,7 @@ import { specProblems } from './specProblems.js'
 export const runConformance = async <Data>(
   spec: StorageSpec<Data>,
   options: ConformanceOptions = {}
-): Promise<Report> => await runAll<StorageSpec<Data>>('runConformance', STORES, spec, options)
+): Promise<Report> => await runAll<StorageSpec<Data>>({ name: 'runConformance', kit: STORES, spec, options })
 
 /**
  * Runs the cases for an artifact store, `AS-…`. Rejects as {@link runConformance} does.
@@ -65,7 +65,8 @@ export const runConformance = async <Data>(
 export const runArtifactConformance = async <Data>(
   spec: ArtifactSpec<Data>,
   options: ConformanceOptions = {}
-): Promise<Report> => await runAll<ArtifactSpec<Data>>('runArtifactConformance', ARTIFACT_STORES, spec, options)
+): Promise<Report> =>
+  await runAll<ArtifactSpec<Data>>({ name: 'runArtifactConformance', kit: ARTIFACT_STORES, spec, options })
 
 type Spec = Pick<StorageSpec<unknown>, 'name' | 'capabilities'>
 
@@ -80,32 +81,42 @@ interface CaseFor<S extends Spec> extends Omit<ConformanceCase, 'run'> {
   readonly run: (spec: S, limitMillis?: number) => Promise<void>
 }
 
+/** A call of the function with this name. */
+interface Call<S extends Spec> {
+  readonly name: string
+  readonly kit: Kit<S>
+  readonly spec: S
+  readonly options: TestOptions
+}
+
 const STORES = { kind: 'a checkpoint store', cases: checkpointStorageCases, tools: TOOLS }
 
 const ARTIFACT_STORES = { kind: 'an artifact store', cases: artifactStoreCases, tools: ARTIFACT_TOOLS }
 
-const runAll = async <S extends Spec>(
-  call: string,
-  kit: Kit<S>,
-  spec: S,
-  options: ConformanceOptions
-): Promise<Report> => {
-  checkCall(call, kit.cases, specProblems(spec, kit.tools), options)
-  const results: Array<CaseResult> = []
-  for (const one of chosenOf(kit.cases, options)) {
-    const result = await tryCase(kit, one, spec, options)
-    results.push(result)
-    options.onResult?.(result)
-  }
-  return make(spec.name, spec.capabilities, results, options)
+const runAll = async <S extends Spec>(call: Call<S>): Promise<Report> => {
+  const { trials, report } = trialsOf(call)
+  for (const { run } of trials) await run()
+  return report()
 }
 
-const tryCase = async <S extends Spec>(
-  kit: Kit<S>,
-  one: CaseFor<S>,
-  spec: S,
-  { limitMillis }: ConformanceOptions
-): Promise<CaseResult> => {
+/** The chosen cases, each with the function that tries it and reports its result. */
+const trialsOf = <S extends Spec>(call: Call<S>) => {
+  const { name, kit, spec, options } = call
+  checkCall(name, kit.cases, specProblems(spec, kit.tools), options)
+  const results: Array<CaseResult> = []
+  const trials = chosenOf(kit.cases, options).map((one) => ({
+    title: `${one.id} ${one.title}`,
+    run: async (): Promise<CaseResult> => {
+      const result = await tryCase(call, one)
+      results.push(result)
+      options.onResult?.(result)
+      return result
+    }
+  }))
+  return { trials, report: () => make(spec.name, spec.capabilities, results, options) }
+}
+
+const tryCase = async <S extends Spec>({ kit, spec, options }: Call<S>, one: CaseFor<S>): Promise<CaseResult> => {
   const began = performance.now()
   const result = (ended: 'passed' | 'failed' | 'not been tried', why?: string): CaseResult =>
     resultOf(one, spec.capabilities, Math.round(performance.now() - began), ended, why)
@@ -114,7 +125,7 @@ const tryCase = async <S extends Spec>(
     .filter((tool) => fieldsOf(spec)[tool] === undefined)
     .map((tool) => `\`${tool}\``)
   if (missing.length > 0) return result('not been tried', `claimed, but the spec has no ${missing.join(' and no ')}`)
-  return one.run(spec, limitMillis).then(
+  return one.run(spec, options.limitMillis).then(
     () => result('passed'),
     (error: unknown) => result('failed', reasonOf(error))
   )
@@ -161,7 +172,7 @@ export const conformanceTests = <Data>(
   spec: StorageSpec<Data>,
   options: TestOptions = {}
 ): void => {
-  testAll<StorageSpec<Data>>('conformanceTests', runner, STORES, spec, options)
+  testAll<StorageSpec<Data>>(runner, { name: 'conformanceTests', kit: STORES, spec, options })
 }
 
 /**
@@ -189,42 +200,24 @@ export const artifactConformanceTests = <Data>(
   spec: ArtifactSpec<Data>,
   options: TestOptions = {}
 ): void => {
-  testAll<ArtifactSpec<Data>>('artifactConformanceTests', runner, ARTIFACT_STORES, spec, options)
+  testAll<ArtifactSpec<Data>>(runner, { name: 'artifactConformanceTests', kit: ARTIFACT_STORES, spec, options })
 }
 
-const testAll = <S extends Spec>(
-  call: string,
-  runner: TestRunner,
-  kit: Kit<S>,
-  spec: S,
-  options: TestOptions
-): void => {
-  checkRunner(call, runner)
-  checkCall(call, kit.cases, specProblems(spec, kit.tools), options)
+const testAll = <S extends Spec>(runner: TestRunner, call: Call<S>): void => {
+  checkRunner(call.name, runner)
+  const { trials, report } = trialsOf(call)
   const { describe, test } = runner
+  const { spec, kit, options } = call
   const { limitMillis = LIMIT_MILLIS } = options
-  const results: Array<CaseResult> = []
   // Longer than any limit of the kit, whose message says more than that of the runner.
   const runnersLimit = 5 * limitMillis
   describe(`${spec.name} keeps the laws of ${kit.kind}`, () => {
-    for (const one of chosenOf(kit.cases, options))
-      test(
-        `${one.id} ${one.title}`,
-        async () => {
-          const result = await tryCase(kit, one, spec, options)
-          results.push(result)
-          options.onResult?.(result)
-          if (result.outcome._tag === 'Failed') assert.fail(`${one.id}: ${result.outcome.why}`)
-        },
-        runnersLimit
-      )
-    test(
-      'the kit passes its report to `onReport`',
-      () => {
-        options.onReport?.(make(spec.name, spec.capabilities, results, options))
-        return Promise.resolve()
-      },
-      limitMillis
-    )
+    const failing = async (run: () => Promise<CaseResult>): Promise<void> => {
+      const { id, outcome } = await run()
+      if (outcome._tag === 'Failed') assert.fail(`${id}: ${outcome.why}`)
+    }
+    for (const { title, run } of trials) test(title, () => failing(run), runnersLimit)
+    const reported = (): Promise<void> => Promise.resolve(options.onReport?.(report()))
+    test('the kit passes its report to `onReport`', reported, limitMillis)
   })
 }

@@ -1,6 +1,7 @@
 /** Crash points: where and how a simulated process dies. */
 import * as fc from 'fast-check'
 import type { StorageCall } from '../faults.js'
+import { byTag } from '../byTag.js'
 import { taggedObject } from '../arbitraryObjects.js'
 import type { DeathAtCall } from './process/Life.js'
 
@@ -95,13 +96,6 @@ const AT_CALL: Readonly<Record<AtCall['how'], (call: string) => string>> = {
   failsAfter: (call) => `${call} failed after its effect`
 }
 
-const AT_UNIT: Readonly<Record<AtUnit['how'], (unit: string) => string>> = {
-  before: (unit) => `killed before ${unit}`,
-  during: (unit) => `killed during ${unit}`,
-  after: (unit) => `killed after ${unit}`,
-  waits: (unit) => `${unit} started after all others`
-}
-
 /** The faults that are possible at every point of a kind. A group of a wave may also wait (`waits`). */
 export const HOWS = {
   AtCall: Object.keys(AT_CALL) as ReadonlyArray<AtCall['how']>,
@@ -116,18 +110,16 @@ export const isSamePlace = (one: CrashPoint, other: CrashPoint): boolean =>
   one.n === other.n &&
   ('unit' in one ? one.unit : '') === ('unit' in other ? other.unit : '')
 
-export const describePoint = (point: CrashPoint): string => {
-  switch (point._tag) {
-    case 'AtCall':
-      return AT_CALL[point.how](`call ${point.n}${point.call === undefined ? '' : ` (${point.call})`}`)
-    case 'AtUnit':
-      return `${AT_UNIT[point.how](point.unit)}${point.n === 1 ? '' : `, run ${point.n}`}`
-    case 'AtEffect':
-      return `killed ${point.how} effect ${point.n}${point.name === undefined ? '' : ` (${point.name})`}`
-    case 'AtRequest':
-      return AT_CALL[point.how](`call ${point.n} of its requests${point.call === undefined ? '' : ` (${point.call})`}`)
-  }
-}
+const named = (name: string | undefined): string => (name === undefined ? '' : ` (${name})`)
+
+export const describePoint = (point: CrashPoint): string =>
+  byTag(point, {
+    AtCall: ({ how, n, call }) => AT_CALL[how](`call ${n}${named(call)}`),
+    AtUnit: ({ how, unit, n }) =>
+      `${how === 'waits' ? `${unit} started after all others` : `killed ${how} ${unit}`}${n === 1 ? '' : `, run ${n}`}`,
+    AtEffect: ({ how, n, name }) => `killed ${how} effect ${n}${named(name)}`,
+    AtRequest: ({ how, n, call }) => AT_CALL[how](`call ${n} of its requests${named(call)}`)
+  })
 
 /**
  * Up to four crashes within the first `maxCalls` store calls, `maxEffects` effects and `maxRequests` request calls of each process, and at `units`.
@@ -142,17 +134,12 @@ export const crashSchedule = (
   } = {}
 ): fc.Arbitrary<CrashSchedule> => {
   const { units = [], maxCalls = 16, maxEffects = 0, maxRequests = 0 } = options
-  const upTo = (max: number): fc.Arbitrary<number> => fc.integer({ min: 1, max })
-  const points: Array<fc.Arbitrary<CrashPoint>> = [
-    taggedObject('AtCall', { n: upTo(maxCalls), how: fc.constantFrom(...HOWS.AtCall) })
-  ]
-  if (units.length > 0)
-    points.push(
-      taggedObject('AtUnit', { unit: fc.constantFrom(...units), n: upTo(2), how: fc.constantFrom(...HOWS.AtUnit) })
-    )
-  if (maxEffects > 0)
-    points.push(taggedObject('AtEffect', { n: upTo(maxEffects), how: fc.constantFrom(...HOWS.AtEffect) }))
-  if (maxRequests > 0)
-    points.push(taggedObject('AtRequest', { n: upTo(maxRequests), how: fc.constantFrom(...HOWS.AtRequest) }))
-  return fc.array(fc.oneof(...points), { maxLength: 4 })
+  const at = (tag: CrashPoint['_tag'], max: number, unit = {}): ReadonlyArray<fc.Arbitrary<CrashPoint>> => {
+    if (max === 0) return []
+    const how = fc.constantFrom(...(HOWS[tag] as ReadonlyArray<CrashPoint['how']>))
+    return [taggedObject(tag, { ...unit, n: fc.integer({ min: 1, max }), how }) as fc.Arbitrary<CrashPoint>]
+  }
+  const atUnit = units.length === 0 ? [] : at('AtUnit', 2, { unit: fc.constantFrom(...units) })
+  const [atEffect, atRequest] = [at('AtEffect', maxEffects), at('AtRequest', maxRequests)]
+  return fc.array(fc.oneof(...at('AtCall', maxCalls), ...atUnit, ...atEffect, ...atRequest), { maxLength: 4 })
 }

@@ -1,12 +1,9 @@
 /** What users and other processes do between two processes of a run, or while one runs. */
-import * as fc from 'fast-check'
-import { none } from '../../domain/checkpoint/Items.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { isWithin } from '../../domain/workflow/Unit.js'
-import type { Workflow } from '../../domain/workflow/Workflow.js'
-import { taggedObject } from '../arbitraryObjects.js'
-import { positionIn, unitsIn } from '../planning/arbitrary/tree.js'
+import type { Table } from '../byTag.js'
+import { byTag } from '../byTag.js'
 
 /**
  * Process number `life` (from 1) starts from this step. Earlier units are assumed done, with their outputs of the
@@ -139,9 +136,7 @@ export type ConcurrentRequest = Pause | PauseAtCall | Cancel
  */
 export type Intervention = Override | DeleteEvidence | EditEvidence | ConcurrentRequest | AnswerWait
 
-const DESCRIPTIONS: {
-  readonly [Tag in Intervention['_tag']]: (one: Extract<Intervention, { readonly _tag: Tag }>) => string
-} = {
+const DESCRIPTIONS: Table<Intervention, string> = {
   FromStep: ({ life, step }) => `process ${life} starts from ${step}`,
   RestartWave: ({ life, wave }) => `process ${life} restarts ${wave}`,
   DeleteEvidence: ({ life, unit }) => `before process ${life} a user deletes the evidence of ${unit}`,
@@ -158,67 +153,4 @@ const DESCRIPTIONS: {
 /** The kinds of interventions. */
 export const INTERVENTIONS = Object.keys(DESCRIPTIONS)
 
-export const describeIntervention = (one: Intervention): string => DESCRIPTIONS[one._tag](one as never)
-
-/**
- * Arbitrary interventions in the first three processes, none of which starts from a step after a map. `leaving`: the units that leave evidence,
- * default all. Shrinks towards none.
- */
-export const interventions = (
-  workflow: Workflow,
-  {
-    leaving = [],
-    units,
-    maxCalls
-  }: { readonly leaving?: ReadonlyArray<string>; readonly units: ReadonlyArray<string>; readonly maxCalls: number }
-): fc.Arbitrary<ReadonlyArray<Intervention>> => {
-  const life = fc.integer({ min: 1, max: 3 })
-  const unit = fc.constantFrom(...(leaving.length === 0 ? unitsIn(workflow).map((one) => one.unit) : leaving))
-  // The first process finds no evidence yet.
-  const later = fc.integer({ min: 2, max: 3 })
-  const answer = fc.constantFrom('again', 'keep', 'done')
-  const editing = fc.oneof(
-    { weight: 3, arbitrary: taggedObject('DeleteEvidence', { life: later, unit }) },
-    { weight: 2, arbitrary: taggedObject('EditEvidence', { life: later, unit, answer }) }
-  )
-  return fc
-    .tuple(
-      fc.uniqueArray(fc.oneof(...overridesOf(workflow, life)), { maxLength: 2, selector: (one) => one.life }),
-      fc.array(editing, { maxLength: 3 }),
-      requestsOf(units, maxCalls, life)
-    )
-    .map(([overrides, edits, requests]) => [...overrides, ...edits, ...requests])
-}
-
-const overridesOf = (workflow: Workflow, life: fc.Arbitrary<number>): ReadonlyArray<fc.Arbitrary<Override>> => {
-  const units = unitsIn(workflow)
-  const composites = units.flatMap(({ unit, step }) => (step._tag === 'Task' ? [] : [unit]))
-  // The outputs of items that are not recorded are unknown, so no override starts after their map.
-  const maps = units.filter(({ step }) => step._tag === 'Map')
-  const names = units
-    .map(({ unit }) => unit)
-    .filter((unit) => !maps.some((map) => positionIn(workflow, none, map.unit, unit) === 'before'))
-  return [
-    taggedObject('FromStep', { life, step: fc.constantFrom(...names) }),
-    ...(composites.length === 0 ? [] : [taggedObject('RestartWave', { life, wave: fc.constantFrom(...composites) })])
-  ]
-}
-
-const requestsOf = (
-  units: ReadonlyArray<string>,
-  maxCalls: number,
-  lives: fc.Arbitrary<number>
-): fc.Arbitrary<ReadonlyArray<ConcurrentRequest>> => {
-  // The first process does most of the work.
-  const life = fc.oneof({ weight: 2, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: lives })
-  const n = fc.integer({ min: 1, max: maxCalls })
-  const during = (unit: fc.Arbitrary<string>): ReadonlyArray<fc.WeightedArbitrary<ConcurrentRequest>> => [
-    { weight: 4, arbitrary: taggedObject('Pause', { life, unit, when: fc.constantFrom('during', 'during', 'late') }) },
-    { weight: 2, arbitrary: taggedObject('Cancel', { life, unit }) }
-  ]
-  const weighted: ReadonlyArray<fc.WeightedArbitrary<ConcurrentRequest>> = [
-    ...(units.length === 0 ? [] : during(fc.constantFrom(...units))),
-    { weight: 2, arbitrary: taggedObject('PauseAtCall', { life, n, how: fc.constantFrom('before', 'after') }) }
-  ]
-  return fc.array(fc.oneof(...weighted), { maxLength: 4 })
-}
+export const describeIntervention = (one: Intervention): string => byTag(one, DESCRIPTIONS)

@@ -1,6 +1,7 @@
 /** The trace of a simulated run. */
 import type { Json } from '../../domain/data/Json.js'
-import type { Intervention } from './Intervention.js'
+import { byTag } from '../byTag.js'
+import type { EditEvidence, Intervention } from './Intervention.js'
 import { describeIntervention } from './Intervention.js'
 
 /**
@@ -20,39 +21,20 @@ import { describeIntervention } from './Intervention.js'
  *
  * @category model
  */
-export type TraceEntry =
-  | {
-      readonly _tag: 'Started'
-      readonly life: number
-      readonly unit: string
-      readonly attempt: number
-      readonly key: string
-    }
-  | { readonly _tag: 'Done'; readonly life: number; readonly unit: string }
-  | {
-      readonly _tag: 'Failed'
-      readonly life: number
-      readonly unit: string
-      readonly applied: boolean
-      readonly message: string
-    }
-  | { readonly _tag: 'Effect'; readonly life: number; readonly name: string }
+export type TraceEntry = { readonly life: number } & (
+  | { readonly _tag: 'Started'; readonly unit: string; readonly attempt: number; readonly key: string }
+  | { readonly _tag: 'Done'; readonly unit: string }
+  | { readonly _tag: 'Failed'; readonly unit: string; readonly applied: boolean; readonly message: string }
+  | { readonly _tag: 'Effect'; readonly name: string }
   | {
       readonly _tag: 'Answered'
-      readonly life: number
       readonly unit: string
-      readonly answer: 'again' | 'keep' | 'done'
+      readonly answer: EditEvidence['answer']
       readonly output?: Json
     }
-  | {
-      readonly _tag: 'Intervened'
-      readonly life: number
-      readonly by: Intervention
-      readonly what?: ReadonlyArray<string>
-    }
+  | { readonly _tag: 'Intervened'; readonly by: Intervention; readonly what?: ReadonlyArray<string> }
   | {
       readonly _tag: 'Recorded'
-      readonly life: number
       readonly what:
         | 'rewound'
         | 'assumed done'
@@ -68,8 +50,9 @@ export type TraceEntry =
       /** The subtrees that a rewind names. */
       readonly named?: ReadonlyArray<string>
     }
-  | { readonly _tag: 'Died'; readonly life: number; readonly where: string }
-  | { readonly _tag: 'Ended'; readonly life: number; readonly how: string }
+  | { readonly _tag: 'Died'; readonly where: string }
+  | { readonly _tag: 'Ended'; readonly how: string }
+)
 
 /**
  * The events of a run, in order.
@@ -78,28 +61,18 @@ export type TraceEntry =
  */
 export type Trace = ReadonlyArray<TraceEntry>
 
-export const describeEntry = (entry: TraceEntry): string => {
-  switch (entry._tag) {
-    case 'Started':
-      return `${entry.unit} starts, attempt ${entry.attempt}`
-    case 'Done':
-      return `${entry.unit} is done`
-    case 'Failed':
-      return `${entry.unit} fails${entry.applied ? '' : ', having done nothing'}: ${entry.message}`
-    case 'Effect':
-      return `effect: ${entry.name}`
-    case 'Answered':
-      return ANSWERS[entry.answer](entry.unit)
-    case 'Intervened':
-      return `${describeIntervention(entry.by)}${entry.what === undefined ? '' : `: ${entry.what.join(', ')}`}`
-    case 'Recorded':
-      return `recorded: ${entry.units.join(', ')} ${entry.what}`
-    case 'Died':
-      return `process ${entry.life}: ${entry.where}`
-    case 'Ended':
-      return `process ${entry.life} ends by itself: ${entry.how}`
-  }
-}
+export const describeEntry = (one: TraceEntry): string =>
+  byTag(one, {
+    Started: ({ unit, attempt }) => `${unit} starts, attempt ${attempt}`,
+    Done: ({ unit }) => `${unit} is done`,
+    Failed: ({ unit, applied, message }) => `${unit} fails${applied ? '' : ', having done nothing'}: ${message}`,
+    Effect: ({ name }) => `effect: ${name}`,
+    Answered: ({ answer, unit }) => ANSWERS[answer](unit),
+    Intervened: ({ by, what }) => `${describeIntervention(by)}${what === undefined ? '' : `: ${what.join(', ')}`}`,
+    Recorded: ({ units, what }) => `recorded: ${units.join(', ')} ${what}`,
+    Died: ({ life, where }) => `process ${life}: ${where}`,
+    Ended: ({ life, how }) => `process ${life} ends by itself: ${how}`
+  })
 
 const ANSWERS = {
   again: (unit: string) => `answer: run ${unit} again`,

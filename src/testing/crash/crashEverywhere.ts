@@ -1,4 +1,5 @@
 /** Crashes a workflow at every point and checks that it ends in the same way. */
+import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { CrashOptions, Invariant } from './crashOptions.js'
 import { checkCall, checkMade } from './crashOptions.js'
@@ -107,17 +108,11 @@ interface Resumed {
   readonly next: ReadonlyArray<CrashPoint>
 }
 
-const samples = (
-  among: number,
-  count: number,
-  seed: number
-): ReadonlyArray<readonly [which: number, where: number, how: number]> =>
-  among === 0 || count === 0
-    ? []
-    : fc.sample(fc.tuple(fc.nat({ max: among - 1 }), fc.nat({ max: 1 << 20 }), fc.nat({ max: 1 << 20 })), {
-        numRuns: count,
-        seed
-      })
+/** Samples indices: of a run, and of a point and a fault, modulo their number. */
+const samples = (among: number, numRuns: number, seed: number): ReadonlyArray<readonly [number, number, number]> => {
+  const any = fc.nat({ max: 1 << 20 })
+  return among * numRuns === 0 ? [] : fc.sample(fc.tuple(fc.nat({ max: among - 1 }), any, any), { numRuns, seed })
+}
 
 /** Pauses the run before and after each store call and at the first start of each unit, and there also crashes at each later point. */
 const whilePausing = async ({ report, each, tryBoth }: Test, points: ReadonlyArray<CrashPoint>): Promise<void> => {
@@ -176,12 +171,7 @@ const MEMORY = {
 type Test = ReturnType<typeof testOf>
 
 /** A test in progress. */
-const testOf = <Outputs, Input, World, Data>(
-  program:
-    | Program<Outputs, Input, unknown, unknown>
-    | ((context: ProcessContext<World>) => Program<Outputs, Input, unknown, unknown>),
-  options: CrashOptions<World, Data, Input>
-) => {
+const testOf = <Input, World, Data>(program: unknown, options: CrashOptions<World, Data, Input>) => {
   const { patienceMillis = 1000, maxWaits = 10_000, mayFail = 0, invariants = {} } = options
   const { seed = 1, stopAfter = 10, answers = 'both' } = options
   const mayDiffer = new Set(options.mayDiffer)
@@ -189,11 +179,12 @@ const testOf = <Outputs, Input, World, Data>(
   const report: Report = { workflow: '', points: [], unreached: [], ...counts, seed, violations: [] }
   let workflow: Workflow = { name: '', steps: [] }
   let undisturbed: { readonly checkpoint: Checkpoint; readonly result: Result } | undefined
+  const make = typeof program === 'function' ? (program as (context: ProcessContext<World>) => unknown) : () => program
   const programOf = (context: ProcessContext<World>): Program<unknown, unknown> => {
-    const made = typeof program === 'function' ? program(context) : program
+    const made = make(context) as Program<unknown, unknown>
     checkMade(made)
     workflow = made
-    return made as Program<unknown, unknown>
+    return made
   }
   const tryCase = async (only: CrashCase): Promise<SimulatedCase> => {
     const found = await simulateRun<World, Data>(
@@ -256,14 +247,11 @@ const brokenInvariants = <World>(
   })
 
 const problemOf = (holds: () => unknown): string | undefined => {
-  try {
-    const said = holds()
-    if (said instanceof Promise) {
-      said.catch(() => undefined)
-      return 'it returned a promise; an invariant must be synchronous'
-    }
-    return said === false ? 'it does not hold' : typeof said === 'string' ? said : undefined
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+  const said = E.tryCatch(holds, E.toError)
+  if (E.isLeft(said)) return said.left.message
+  if (said.right instanceof Promise) {
+    said.right.catch(() => undefined)
+    return 'it returned a promise; an invariant must be synchronous'
   }
+  return said.right === false ? 'it does not hold' : typeof said.right === 'string' ? said.right : undefined
 }

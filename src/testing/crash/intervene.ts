@@ -1,6 +1,7 @@
 /** What a simulated user does: interventions between two processes of a run, overrides, and answers to questions. */
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { Items } from '../../domain/checkpoint/Items.js'
+import { none } from '../../domain/checkpoint/Items.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Answer, Confirm, PlanOptions } from '../../domain/plan/Plan.js'
@@ -11,9 +12,16 @@ import { isWithin } from '../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../domain/workflow/Workflow.js'
 import type { Program } from '../../executor/program/Program.js'
 import type { TreeData } from '../memoryTree.js'
-import { positionOf, tasksOf, unitsIn } from '../planning/arbitrary/tree.js'
+import { positionIn, tasksOf, unitsIn } from '../planning/arbitrary/tree.js'
 import type { CrashCase } from './CrashReport.js'
-import type { ConcurrentRequest, EditEvidence, Intervention, Override, AnswerWait } from './Intervention.js'
+import type {
+  ConcurrentRequest,
+  DeleteEvidence,
+  EditEvidence,
+  Intervention,
+  Override,
+  AnswerWait
+} from './Intervention.js'
 import type { TraceEntry } from './Trace.js'
 
 /** Applies the interventions before a process that finds this checkpoint; returns the override that the process gets. */
@@ -27,14 +35,10 @@ export const intervene = (
   let override: Override | undefined
   for (const by of interventions) {
     if (by.life !== life || isConcurrentRequest(by) || by._tag === 'AnswerWait') continue
-    if (by._tag === 'DeleteEvidence' || by._tag === 'EditEvidence') {
-      const what =
-        by._tag === 'DeleteEvidence' ? deleteEvidence(checkpoint, by.unit, tree) : editEvidence(checkpoint, by, tree)
-      if (what.length > 0) note({ _tag: 'Intervened', life, by, what })
-    } else {
-      override = by
-      note({ _tag: 'Intervened', life, by })
-    }
+    const isEdit = by._tag === 'DeleteEvidence' || by._tag === 'EditEvidence'
+    const what = isEdit ? changeEvidence(checkpoint, by, tree) : []
+    if (!isEdit) override = by
+    if (!isEdit || what.length > 0) note({ _tag: 'Intervened', life, by, ...(isEdit ? { what } : {}) })
   }
   return override
 }
@@ -48,43 +52,40 @@ export const waitAnswersIn = ({ interventions = [] }: CrashCase): ReadonlyArray<
 export const isConcurrentRequest = (by: Intervention): by is ConcurrentRequest =>
   by._tag === 'Pause' || by._tag === 'PauseAtCall' || by._tag === 'Cancel'
 
-/** Deletes the evidence of a unit and returns the paths and hashes. */
-const deleteEvidence = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {
-  const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, unit)
-  const deleted: Array<string> = []
-  for (const one of record?.evidence ?? []) {
-    if (one._tag === 'Stored') continue
+/** Deletes the evidence of a unit, or edits its artifacts. Returns the paths and hashes. */
+const changeEvidence = (
+  checkpoint: Checkpoint | undefined,
+  by: DeleteEvidence | EditEvidence,
+  tree: TreeData
+): ReadonlyArray<string> => {
+  const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, by.unit)
+  return (record?.evidence ?? []).flatMap((one) => {
+    if (by._tag === 'EditEvidence') {
+      const text = one._tag === 'Artifact' ? tree.files.get(one.path) : undefined
+      if (one._tag !== 'Artifact' || text === undefined) return []
+      tree.files.set(one.path, `${text} edited before process ${by.life}`)
+      return [one.path]
+    }
+    if (one._tag === 'Stored') return []
     if (one._tag === 'Commit') tree.commits = tree.commits.filter((hash) => hash !== one.hash)
     else tree.files.delete(one.path)
-    deleted.push(one._tag === 'Commit' ? one.hash : one.path)
-  }
-  return deleted
+    return [one._tag === 'Commit' ? one.hash : one.path]
+  })
 }
 
-/** Edits a unit's artifacts and returns their paths. */
-const editEvidence = (
-  checkpoint: Checkpoint | undefined,
-  { unit, life }: EditEvidence,
-  { files }: TreeData
-): ReadonlyArray<string> => {
-  const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, unit)
-  const paths = (record?.evidence ?? []).flatMap((one) =>
-    one._tag === 'Artifact' && files.has(one.path) ? [one.path] : []
-  )
-  for (const path of paths) files.set(path, `${files.get(path) ?? ''} edited before process ${life}`)
-  return paths
+/** A process of a case. `before`: the checkpoint that it finds. `outputs`: those of the undisturbed run. */
+interface ProcessOfCase {
+  readonly one: CrashCase
+  readonly life: number
+  readonly program: Program<unknown, unknown>
+  readonly before: Checkpoint | undefined
+  readonly outputs: ReadonlyMap<string, Json | undefined>
 }
 
 /** The answers to a question that a simulated process asks: for its unit, and, if that is a map that counts as done, for each part. */
-export const answerTo = (
-  one: CrashCase,
-  life: number,
-  question: Confirm,
-  program: Program<unknown, unknown>,
-  items: Items,
-  outputs: ReadonlyMap<string, Json | undefined>
-): { readonly answers: ReadonlyMap<Unit, Answer>; readonly entry: TraceEntry } => {
+export const answerTo = ({ one, life, program, before, outputs }: ProcessOfCase, question: Confirm) => {
   const { unit } = question
+  const items = before?.items ?? none
   const isMap = definitionAt<Step>(program, unit)?._tag === 'Map'
   // The outputs of items that are not recorded are unknown.
   const isUnknown = isMap && !isExpanded(program, items, unit)
@@ -100,10 +101,8 @@ export const answerTo = (
   const units = [unit, ...parts.filter((part) => isWithin(part, unit))]
   const answered = answerOf(unit)
   const given = 'output' in answered ? { output: answered.output } : {}
-  return {
-    answers: new Map(units.map((of) => [of, answerOf(of)])),
-    entry: { _tag: 'Answered', life, unit, answer, ...given }
-  }
+  const entry: TraceEntry = { _tag: 'Answered', life, unit, answer, ...given }
+  return { answers: new Map(units.map((of) => [of, answerOf(of)])), entry }
 }
 
 /** Returns whether the items of a map, and of the maps inside it, are recorded. */
@@ -118,21 +117,14 @@ const answerToChange = ({ interventions = [] }: CrashCase, life: number): EditEv
   'keep'
 
 /** The plan options of an override. Earlier steps get the outputs of the undisturbed run. */
-export const optionsOf = (
-  program: Workflow,
-  override: Override | undefined,
-  isStatic: (unit: string) => boolean,
-  outputs: ReadonlyMap<string, Json | undefined>,
-  checkpoint: Checkpoint | undefined
-): PlanOptions => {
+export const optionsOf = ({ program, before, outputs }: ProcessOfCase, override: Override | undefined): PlanOptions => {
   if (override === undefined) return {}
   if (override._tag === 'RestartWave') return { restartWave: override.wave }
   // The items of a map are known once they are recorded, unless the map is expanded again.
-  const maps = checkpoint === undefined ? [] : [...checkpoint.items.keys()]
-  const isBefore = (map: string): boolean =>
-    checkpoint !== undefined && positionOf({ checkpoint, workflow: program }, map, override.step) === 'before'
-  const isKnown = (unit: string): boolean =>
-    isStatic(unit) || maps.some((map) => unit.startsWith(`${map}/`) && isBefore(map))
+  const items = before?.items ?? none
+  const maps = [...items.keys()].filter((map) => positionIn(program, items, map, override.step) === 'before')
+  const tasks = tasksOf(program)
+  const isKnown = (unit: string): boolean => tasks.has(unit) || maps.some((map) => unit.startsWith(`${map}/`))
   const given = [...outputs].filter((one): one is [string, Json] => one[1] !== undefined && isKnown(one[0]))
   return { fromStep: override.step, outputs: new Map(given) }
 }

@@ -1,5 +1,6 @@
 /** Simulates one run, in as many processes as it needs. */
 import * as E from 'fp-ts/lib/Either.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Answer } from '../../domain/plan/Plan.js'
@@ -14,10 +15,17 @@ import { isUndisturbed } from './CrashReport.js'
 import type { CrashOptions, Observation } from './crashOptions.js'
 import { requestsOn, RUN_ID } from './process/CrashStorage.js'
 import type { CrashPoint } from './CrashPoint.js'
-import type { Limits } from './process/drive.js'
-import { drive } from './process/drive.js'
-import type { ProcessEnd } from './process/endings.js'
-import { MAX_STORE_ERRORS, endOf, describeOutcome, STUCK, STORE_ERRORS } from './process/endings.js'
+import type { Limits, ProcessEnd } from './process/drive.js'
+import {
+  drive,
+  MAX_STORE_ERRORS,
+  endOf,
+  describeOutcome,
+  STUCK,
+  STORE_ERRORS,
+  loadCheckpoint,
+  withTimeout
+} from './process/drive.js'
 import {
   answerTo,
   concurrentRequestsIn,
@@ -28,12 +36,9 @@ import {
 } from './intervene.js'
 import type { Override } from './Intervention.js'
 import { makeDelayedCalls } from './process/DelayedCalls.js'
-import type { Outside, Process } from './process/Process.js'
+import type { Process, ProcessParts } from './process/Process.js'
 import { startProcess } from './process/Process.js'
-import { loadCheckpoint, withTimeout } from './process/look.js'
 import { answerBefore, whilePending } from './whilePending.js'
-import { tasksOf } from '../planning/arbitrary/tree.js'
-import { none } from '../../domain/checkpoint/Items.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './process/VirtualClock.js'
 import type { Finding } from './oracle/Oracle.js'
@@ -42,7 +47,7 @@ import { makeOracle } from './oracle/Oracle.js'
 export interface Setting<World, Data> extends Required<
   Pick<CrashOptions<World, Data, unknown>, 'input' | 'world' | 'storage' | 'mayFail' | 'reply'>
 > {
-  readonly programOf: Outside<World>['programOf']
+  readonly programOf: ProcessParts<World>['programOf']
   readonly limits: Limits
   readonly judge: (between: Between<World>) => ReadonlyArray<Finding>
   /** The outputs of the undisturbed run. */
@@ -63,51 +68,43 @@ export interface SimulatedCase {
   readonly checkpoint: Checkpoint | undefined
 }
 
-interface Simulation<World, Data> extends Outside<World> {
-  readonly setting: Setting<World, Data>
-  readonly one: CrashCase
-  readonly data: Data
-  readonly trace: Array<TraceEntry>
-  readonly findings: Array<Finding>
-  /** All processes so far, in order. */
-  readonly processes: Array<Process<World>>
-  asked: boolean
-  /** How many processes in a row ended with a storage error. */
-  storeErrors: number
-  failures: number
-}
-
 /** Runs a case. The n-th process dies at the n-th point of the schedule. */
 export const simulateRun = async <World, Data>(
   setting: Setting<World, Data>,
   one: CrashCase
 ): Promise<SimulatedCase> => {
-  const data = await setting.storage.create()
+  const simulation = simulationOf(setting, one, await setting.storage.create())
+  const { data, findings, trace } = simulation
+  const checkpoint = await runProcesses(simulation)
+  await cleanUpDead(simulation)
+  await setting.storage.destroy?.(data)
+  const { processes, asked } = simulation
+  return { findings, trace, points: processes.map(({ points }) => points), asked, checkpoint }
+}
+
+type Simulation<World, Data> = ReturnType<typeof simulationOf<World, Data>>
+
+const simulationOf = <World, Data>(setting: Setting<World, Data>, one: CrashCase, data: Data) => {
   const tree = treeData()
   const findings: Array<Finding> = []
   const trace: Array<TraceEntry> = []
   const note = (entry: TraceEntry): void => void trace.push(entry)
-  const oracle = makeOracle(tree, findings, note, {
-    storeMayFail: setting.storage.start !== undefined,
-    misfits: waitAnswersIn(one).flatMap(({ value }) => (value === undefined ? [] : [value]))
-  })
-  const simulation: Simulation<World, Data> = {
+  const misfits = waitAnswersIn(one).flatMap(({ value }) => (value === undefined ? [] : [value]))
+  const oracle = makeOracle(tree, findings, note, { storeMayFail: setting.storage.start !== undefined, misfits })
+  return {
     ...{ setting, one, tree, data, trace, findings, note, oracle },
     world: setting.world(),
     programOf: setting.programOf,
     requests: requestsOn(setting.storage, data),
     requested: concurrentRequestsIn(one),
     delayed: makeDelayedCalls(oracle, findings, setting.limits),
-    processes: [],
+    /** All processes so far, in order. */
+    processes: Array<Process<World>>(),
     asked: false,
+    /** How many processes in a row ended with a storage error. */
     storeErrors: 0,
     failures: 0
   }
-  const checkpoint = await runProcesses(simulation)
-  await cleanUpDead(simulation)
-  await setting.storage.destroy?.(data)
-  const { processes, asked } = simulation
-  return { findings, trace, points: processes.map(({ points }) => points), asked, checkpoint }
 }
 
 const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): Promise<Checkpoint | undefined> => {
@@ -176,11 +173,7 @@ const runProcess = async <World, Data>(one: OneProcess<World, Data>): Promise<Pr
     findings.push({ law, what })
     return 'wrong'
   }
-  let thrown: unknown
-  const running = runWithAnswers(one).catch((error: unknown) => {
-    thrown = error
-    return undefined
-  })
+  const running = TE.tryCatch(() => runWithAnswers(one), E.toError)()
   const how = await drive(process, running, setting.limits)
   if (how === 'stuck' || how === 'endless') {
     const what = STUCK[how](process.state, setting.limits)
@@ -191,10 +184,10 @@ const runProcess = async <World, Data>(one: OneProcess<World, Data>): Promise<Pr
     await quiet()
     return 'cut short'
   }
-  const ended = await running
+  const result = await running
   if (!process.alive()) return 'cut short'
-  if (ended === undefined)
-    return wrong('Ends', `the process threw: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
+  if (E.isLeft(result)) return wrong('Ends', `the process threw: ${result.left.message}`)
+  const ended = result.right
   const said = E.isLeft(ended) ? describe(ended.left) : describeOutcome(ended.right)
   const over = E.isRight(ended) ? endOf(ended.right) : ended.left._tag === 'RunCancelled' ? 'cancelled' : undefined
   if (over === undefined && process.state.failed) return 'cut short'
@@ -241,7 +234,7 @@ const runWithAnswers = async <World, Data>({
   const { setting, trace } = simulation
   const { program, oracle } = process
   const { life } = process.context
-  const units = tasksOf(program)
+  const ofCase = { one: simulation.one, life, program, before, outputs: setting.outputs }
   const confirm = new Map<string, Answer>()
   let due = override
   let reopen = false
@@ -252,11 +245,7 @@ const runWithAnswers = async <World, Data>({
     const given = await answerBefore(actions, n)
     if (E.isLeft(given)) return given
     oracle.begins({ life, how: 'run', program, override: due, answers: confirm })
-    const options = {
-      confirm,
-      reopen,
-      ...optionsOf(program, due, (unit) => units.has(unit), setting.outputs, before)
-    }
+    const options = { confirm, reopen, ...optionsOf(ofCase, due) }
     const ended = await runOrResume(program, RUN_ID, setting.input, options)(process.environment)()
     const isReopened = reopen
     // A run that is cancelled again is refused again.
@@ -283,14 +272,7 @@ const runWithAnswers = async <World, Data>({
     for (const question of ended.left.questions) {
       // The executor must not ask an answered question again.
       if (confirm.has(question.unit)) return ended
-      const { answers, entry } = answerTo(
-        simulation.one,
-        life,
-        question,
-        program,
-        before?.items ?? none,
-        setting.outputs
-      )
+      const { answers, entry } = answerTo(ofCase, question)
       for (const [unit, answer] of answers) confirm.set(unit, answer)
       trace.push(entry)
     }

@@ -41,33 +41,28 @@ const runId = fc.constantFrom('a', 'ab')
 
 const which = fc.constantFrom(0, 0, 0, 1, 2, 5)
 
+const weighted = <Tag extends string, T>(
+  weight: number,
+  tag: Tag,
+  fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> }
+) => ({ weight, arbitrary: taggedObject(tag, fields) })
+
+const count = fc.integer({ min: 1, max: 3 })
+const skew = fc.constantFrom(0, 0, 0, 0, 0, 0, -1, 1, 2)
+const behind = fc.constantFrom(undefined, undefined, 0, 1)
+
 export const command = (hasProcesses: boolean): fc.Arbitrary<Command> =>
   fc.oneof(
-    { weight: 6, arbitrary: taggedObject('Claim', { runId, instance: which }) },
-    {
-      weight: 10,
-      arbitrary: taggedObject('Save', {
-        claim: which,
-        count: fc.integer({ min: 1, max: 3 }),
-        skew: fc.constantFrom(0, 0, 0, 0, 0, 0, -1, 1, 2)
-      })
-    },
-    { weight: 2, arbitrary: taggedObject('Race', {}) },
-    { weight: 4, arbitrary: taggedObject('Release', { claim: which }) },
-    { weight: 4, arbitrary: taggedObject('Load', { runId, instance: which }) },
-    { weight: 2, arbitrary: taggedObject('History', { runId, instance: which }) },
-    { weight: 1, arbitrary: taggedObject('List', { instance: which }) },
-    {
-      weight: 2,
-      arbitrary: taggedObject('Remove', { runId, instance: which, behind: fc.constantFrom(undefined, undefined, 0, 1) })
-    },
-    { weight: 3, arbitrary: taggedObject('Reopen', {}) },
-    ...(hasProcesses
-      ? [
-          { weight: 3, arbitrary: taggedObject('Beside', {}) },
-          { weight: 2, arbitrary: taggedObject('Kill', { instance: which }) }
-        ]
-      : [])
+    weighted(6, 'Claim', { runId, instance: which }),
+    weighted(10, 'Save', { claim: which, count, skew }),
+    weighted(2, 'Race', {}),
+    weighted(4, 'Release', { claim: which }),
+    weighted(4, 'Load', { runId, instance: which }),
+    weighted(2, 'History', { runId, instance: which }),
+    weighted(1, 'List', { instance: which }),
+    weighted(2, 'Remove', { runId, instance: which, behind }),
+    weighted(3, 'Reopen', {}),
+    ...(hasProcesses ? [weighted(3, 'Beside', {}), weighted(2, 'Kill', { instance: which })] : [])
   )
 
 // --- destructors

@@ -79,11 +79,6 @@ export const grant = (model: Model, claim: Claim, instance: Instance): void => {
   run.mayBeListed = true
 }
 
-export const release = (model: Model, granted: Granted): void => {
-  granted.isReleased = true
-  end(model, granted)
-}
-
 export const end = (model: Model, granted: Granted): void => {
   const run = runOf(model, granted.claim.runId)
   if (run.inForce === granted) run.inForce = undefined

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import type { StorageSpec } from '../conformance/Spec.js'
 import { specProblems } from '../conformance/specProblems.js'
+import { defined } from '../../domain/data/defined.js'
 import { text, whole, wholeFrom } from '../../domain/data/Options.js'
 import type { TableOf } from '../arguments.js'
 import { problemsOf, refuse } from '../arguments.js'
@@ -80,8 +81,7 @@ export const checkModel = async <Data>(spec: StorageSpec<Data>, options: ModelOp
   }
   const details = await fc.check(fc.asyncProperty(sequences, tryOut), {
     numRuns,
-    ...(seed === undefined ? {} : { seed }),
-    ...(path === undefined ? {} : { path })
+    ...defined({ seed, path })
   })
   const store = spec.name
   if (!details.failed) return { _tag: 'Passed', store, seed: details.seed, numRuns: details.numRuns }

@@ -11,6 +11,7 @@ import { asOwner, assertStored, AT, left, revisions, right, summary } from '../c
 import type { Trial } from '../conformance/Trial.js'
 import { callsIn, inPlace, within } from '../conformance/Trial.js'
 import type { StorageSpec } from '../conformance/Spec.js'
+import { byTag } from '../byTag.js'
 import type { Command } from './Command.js'
 import { describe } from './Command.js'
 import type { Granted, Instance, Model } from './Model.js'
@@ -72,36 +73,28 @@ const pick = <A>(all: ReadonlyArray<A>, which: number): A => all[all.length - 1 
 const perform = async (comparison: Comparison, command: Command): Promise<void> => {
   const { model } = comparison
   const { claims, instances, live } = model
-  switch (command._tag) {
-    case 'Claim':
-      return claim(model, command.runId, pick([...live], command.instance))
-    case 'Save':
-    case 'Release': {
-      if (claims.length === 0) return
-      const granted = pick(claims, command.claim)
-      if (!M.isAnswering(model, granted.instance)) return
-      return command._tag === 'Save' ? save(model, granted, command.count, command.skew) : release(model, granted)
-    }
-    case 'Race':
-      return race(model)
-    case 'Load':
-    case 'History':
-    case 'List': {
-      const instance = pick(instances, command.instance)
-      if (!M.isAnswering(model, instance)) return
-      if (command._tag === 'List') return list(model, instance)
-      return command._tag === 'Load' ? load(model, command.runId, instance) : history(model, command.runId, instance)
-    }
-    case 'Remove':
-      return remove(model, command.runId, pick([...live], command.instance), command.behind)
-    case 'Reopen':
-      return reopen(comparison)
-    case 'Beside':
-      // At most three live processes at a time.
-      return live.size < 3 ? comparison.openBeside() : undefined
-    case 'Kill':
-      return kill(model, pick([...live], command.instance))
+  const alive = (which: number): Instance => pick([...live], which)
+  /** Acts with a claim, or through an instance, unless its process was killed. */
+  const withClaim = async (which: number, act: (granted: Granted) => Promise<void>): Promise<void> => {
+    if (claims.length > 0 && M.isAnswering(model, pick(claims, which).instance)) await act(pick(claims, which))
   }
+  const through = async (which: number, act: (instance: Instance) => Promise<void>): Promise<void> => {
+    if (M.isAnswering(model, pick(instances, which))) await act(pick(instances, which))
+  }
+  await byTag<Command, Promise<void> | undefined>(command, {
+    Claim: ({ runId, instance }) => claim(model, runId, alive(instance)),
+    Save: ({ claim: which, count, skew }) => withClaim(which, (granted) => save(model, granted, count, skew)),
+    Release: ({ claim: which }) => withClaim(which, (granted) => release(model, granted)),
+    Race: () => race(model),
+    Load: ({ runId, instance }) => through(instance, (one) => load(model, runId, one)),
+    History: ({ runId, instance }) => through(instance, (one) => history(model, runId, one)),
+    List: ({ instance }) => through(instance, (one) => list(model, one)),
+    Remove: ({ runId, instance, behind }) => remove(model, runId, alive(instance), behind),
+    Reopen: () => reopen(comparison),
+    // At most three live processes at a time.
+    Beside: () => (live.size < 3 ? comparison.openBeside() : undefined),
+    Kill: ({ instance }) => kill(model, alive(instance))
+  })
 }
 
 const reopen = async ({ model, open }: Comparison): Promise<void> => {
@@ -138,7 +131,8 @@ const release = async (model: Model, granted: Granted): Promise<void> => {
     await right(task)
     assertNotLost(granted.claim, 'fired at its release')
   } else await task()
-  M.release(model, granted)
+  granted.isReleased = true
+  M.end(model, granted)
 }
 
 const save = async (model: Model, granted: Granted, count: number, skew: number): Promise<void> => {

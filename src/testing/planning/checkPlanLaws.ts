@@ -6,11 +6,9 @@ import { fieldsOf, kindOf, text, whole, wholeFrom } from '../../domain/data/Opti
 import type { TableOf } from '../arguments.js'
 import { isWorkflow, problemsOf, recordOf, selection } from '../arguments.js'
 import { lawsOfEdits } from './laws/lawsOfEdits.js'
-import { lawsOfEvidence } from './laws/lawsOfEvidence.js'
 import { lawsOfOptions } from './laws/lawsOfOptions.js'
 import { lawsOfPlans } from './laws/lawsOfPlans.js'
 import { lawsOfRuns } from './laws/lawsOfRuns.js'
-import { lawsOfSubSteps } from './laws/lawsOfSubSteps.js'
 import { lawsOfTrees } from './laws/lawsOfTrees.js'
 import type { LawOptions, PlanLaw } from './laws/PlanLaw.js'
 import type { PlanLawReport } from './laws/PlanLawReport.js'
@@ -42,10 +40,8 @@ export const planLaws: ReadonlyArray<PlanLaw> = [
   ...lawsOfPlans,
   ...lawsOfEdits,
   ...lawsOfOptions,
-  ...lawsOfEvidence,
   ...lawsOfRuns,
-  ...lawsOfTrees,
-  ...lawsOfSubSteps
+  ...lawsOfTrees
 ]
 
 export interface PlanLawOptions extends LawOptions, Omit<RunsOf, 'workflow'> {

@@ -23,7 +23,6 @@ import type { ProcessContext } from '../../../src/testing/crash/process/Process.
 import { withFaults } from '../../../src/testing/faults.js'
 import { treeData } from '../../../src/testing/memoryTree.js'
 import { recorderOf, startedRun } from '../../../src/testing/planning/arbitrary/RunRecorder.js'
-import { defaultSamples } from '../../../src/testing/planning/arbitrary/Samples.js'
 import { policy } from '../../executor/fixtures.js'
 import { sweep } from '../../sweep.js'
 
@@ -597,7 +596,7 @@ describe('a report', () => {
 
   test('the simulator does not call edited evidence missing', () => {
     const flow = workflow('pack').step('pack', () => 1)
-    const recorder = recorderOf(startedRun(flow, {}), defaultSamples)
+    const recorder = recorderOf(startedRun(flow, {}))
     recorder.put({ _tag: 'AttemptStarted', attempts: [{ unit: 'pack', attempt: 1 }] })
     recorder.put({
       ...{ _tag: 'UnitCompleted', unit: 'pack', captured: [], attempts: 1, startedAt: recorder.at() },

@@ -4,9 +4,9 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Owner } from '../../../ports/CheckpointStorage.js'
 import { law, stressLaw } from '../Case.js'
-import type { Client } from '../Client.js'
 import { assertSuccessorContinues, atOnce, tally, turns } from '../concurrency.js'
 import { assertSame } from '../difference.js'
+import type { Client } from '../fixtures.js'
 import { asOwner, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
 export const claimCases = [

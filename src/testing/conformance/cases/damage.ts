@@ -4,8 +4,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Corrupt, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import { lawsOf } from '../Case.js'
-import type { Client, ClientClaim } from '../Client.js'
 import { assertAtLeast, assertSame } from '../difference.js'
+import type { Client, ClientClaim } from '../fixtures.js'
 import { assertCarries, left, OTHER, OWNER, summary } from '../fixtures.js'
 
 const PAYLOADS = ['first', 'second', 'third']
@@ -197,6 +197,40 @@ export const damageCases = [
         await assertIsTrueOrDetected(await reopen(), runId)
       }
     }
+  ),
+
+  formatLaw(
+    'CS-FORMAT-01',
+    'content of a newer format is refused, and nothing older is used instead',
+    async ({ storage, reopen, newer }) => {
+      await storage.seed('a', PAYLOADS)
+      await newer('a')
+      await assertIsRefused(await reopen())
+    }
+  ),
+
+  formatLaw('CS-FORMAT-02', 'content of a newer format stays unchanged', async ({ storage, reopen, newer, digest }) => {
+    await storage.seed('a', PAYLOADS)
+    await newer('a')
+    const before = await digest('a')
+    const next = await reopen()
+    await assertIsRefused(next)
+    await next.raw.history('a')()
+    await next.raw.loadRevision('a', 0)()
+    await next.raw.list()()
+    assertSame(await digest('a'), before, 'the digest after reading')
+  }),
+
+  formatLaw(
+    'CS-FORMAT-03',
+    'a run of a newer format affects neither the listing nor any other run',
+    async ({ storage, reopen, newer }) => {
+      for (const runId of ['a', 'b']) await storage.seed(runId, PAYLOADS)
+      await newer('a')
+      const next = await reopen()
+      await next.assertLists(['a', 'b'])
+      await next.assertLoads('b', PAYLOADS)
+    }
   )
 ]
 
@@ -242,39 +276,3 @@ const assertIsRefused = async (storage: Client): Promise<void> => {
     assertAtLeast(found, supported + 1, '`found` of UnsupportedFormat', ', above `supported`')
   }
 }
-
-export const formatCases = [
-  formatLaw(
-    'CS-FORMAT-01',
-    'content of a newer format is refused, and nothing older is used instead',
-    async ({ storage, reopen, newer }) => {
-      await storage.seed('a', PAYLOADS)
-      await newer('a')
-      await assertIsRefused(await reopen())
-    }
-  ),
-
-  formatLaw('CS-FORMAT-02', 'content of a newer format stays unchanged', async ({ storage, reopen, newer, digest }) => {
-    await storage.seed('a', PAYLOADS)
-    await newer('a')
-    const before = await digest('a')
-    const next = await reopen()
-    await assertIsRefused(next)
-    await next.raw.history('a')()
-    await next.raw.loadRevision('a', 0)()
-    await next.raw.list()()
-    assertSame(await digest('a'), before, 'the digest after reading')
-  }),
-
-  formatLaw(
-    'CS-FORMAT-03',
-    'a run of a newer format affects neither the listing nor any other run',
-    async ({ storage, reopen, newer }) => {
-      for (const runId of ['a', 'b']) await storage.seed(runId, PAYLOADS)
-      await newer('a')
-      const next = await reopen()
-      await next.assertLists(['a', 'b'])
-      await next.assertLoads('b', PAYLOADS)
-    }
-  )
-]

@@ -6,8 +6,8 @@ import type { Json } from '../../../domain/data/Json.js'
 import type { ReadFailed, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext } from '../Case.js'
 import { lawsOf } from '../Case.js'
-import type { Client } from '../Client.js'
 import { assertAtLeast, assertSame, inWords } from '../difference.js'
+import type { Client } from '../fixtures.js'
 import { assertCarries, assertHolds, left, OTHER, OWNER, some, upTo } from '../fixtures.js'
 
 const faultLaw = lawsOf({ needs: ['faults'] })

@@ -4,9 +4,9 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
 import { law, lawsOf } from '../Case.js'
-import type { Client } from '../Client.js'
 import { assertSuccessorContinues, overlapping } from '../concurrency.js'
 import { assertSame } from '../difference.js'
+import type { Client } from '../fixtures.js'
 import { left, OTHER, OWNER, revisions, until } from '../fixtures.js'
 
 export const fenceCases = [

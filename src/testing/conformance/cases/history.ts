@@ -2,8 +2,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { CaseContext } from '../Case.js'
 import { law, lawsOf } from '../Case.js'
-import type { Client } from '../Client.js'
 import { assertAtLeast, assertSame } from '../difference.js'
+import type { Client } from '../fixtures.js'
 import { AT, OTHER, upTo } from '../fixtures.js'
 
 const historyLaw = lawsOf({ needs: ['history'] })

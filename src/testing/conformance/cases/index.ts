@@ -1,7 +1,7 @@
 /** All cases for checkpoint stores. */
 import type { ConformanceCase } from '../Case.js'
 import { claimCases } from './claims.js'
-import { damageCases, formatCases } from './damage.js'
+import { damageCases } from './damage.js'
 import { errorCases } from './errors.js'
 import { fenceCases } from './fences.js'
 import { historyCases } from './history.js'
@@ -11,7 +11,7 @@ import { networkCases } from './network.js'
 import { processCases } from './processes.js'
 import { removalCases } from './removal.js'
 import { reopeningCases } from './reopening.js'
-import { atomicityCases, revisionCases } from './revisions.js'
+import { revisionCases } from './revisions.js'
 import { roundTripCases } from './roundTrip.js'
 import { stallCases } from './stalls.js'
 import { takeOverCases } from './takeOver.js'
@@ -34,13 +34,11 @@ export const checkpointStorageCases: ReadonlyArray<ConformanceCase> = [
   ...claimCases,
   ...fenceCases,
   ...revisionCases,
-  ...atomicityCases,
   ...historyCases,
   ...listingCases,
   ...removalCases,
   ...reopeningCases,
   ...damageCases,
-  ...formatCases,
   ...errorCases,
   ...stallCases,
   ...processCases,

@@ -5,8 +5,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext } from '../Case.js'
 import { lawsOf } from '../Case.js'
-import type { Client } from '../Client.js'
 import { assertSame, inWords } from '../difference.js'
+import type { Client } from '../fixtures.js'
 import { assertHolds, OTHER, some, until } from '../fixtures.js'
 
 /** The codes of a connection that ended: the call may have taken effect. */

@@ -1,9 +1,9 @@
 /** Cases about several live processes. */
 import type { Json } from '../../../domain/data/Json.js'
 import { lawsOf } from '../Case.js'
-import type { Client, ClientClaim } from '../Client.js'
 import { assertLoadsWhileSaving, atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
+import type { Client, ClientClaim } from '../fixtures.js'
 import { asOwner, assertHigherEpoch, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
 const processLaw = lawsOf({ needs: ['processes'] })

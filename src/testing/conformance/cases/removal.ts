@@ -1,11 +1,10 @@
 /** Cases about removal. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import { law } from '../Case.js'
-import type { Client } from '../Client.js'
-import { atOnce, overlapping } from '../concurrency.js'
+import { atOnce, continued, overlapping } from '../concurrency.js'
 import { assertSame } from '../difference.js'
+import type { Client } from '../fixtures.js'
 import { LATER, left, newest, OTHER, OWNER } from '../fixtures.js'
 
 const assertIsRemoved = async (storage: Client, runId: string): Promise<void> => {
@@ -139,9 +138,8 @@ export const removalCases = [
         }
         const claim = granted.right
         if (E.isRight(removed)) claim.assertFound([], 'what the claim of a removed run found stored')
-        const payloads = O.isSome(claim.stored) ? ['old', 'new'] : ['new']
-        await claim.save(payloads)
-        await storage.assertLoads(runId, payloads)
+        await claim.save(continued(claim))
+        await storage.assertLoads(runId, continued(claim))
       }
     }
   ),
@@ -217,11 +215,9 @@ export const removalCases = [
             assertSame(granted.left._tag, 'HeldBy', 'the error of the claim')
             return undefined
           }
-          const claim = granted.right
-          const payloads = O.isSome(claim.stored) ? ['old', 'new'] : ['new']
-          await claim.saveAt(LATER, payloads)
-          await claim.release()
-          return payloads
+          await granted.right.saveAt(LATER, continued(granted.right))
+          await granted.right.release()
+          return continued(granted.right)
         }
         const remove = storage.raw.remove(runId, newest(0))
         const [payloads, removed] = await overlapping(round, resume, () => remove())

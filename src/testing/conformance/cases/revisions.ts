@@ -68,10 +68,8 @@ export const revisionCases = [
     }
     await claim.save([1, 2, 3, 4])
     await next.assertLoads('a', [1, 2, 3, 4])
-  })
-]
+  }),
 
-export const atomicityCases = [
   law('CS-ATOM-01', 'a save of several revisions stores each of them', async ({ storage, reopen }) => {
     const claim = await storage.claim('a')
     await claim.save([1, 2, 3], 3)

@@ -2,15 +2,147 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../../domain/data/Json.js'
-import type { Stored } from '../../../ports/CheckpointStorage.js'
+import type { StorageError, Stored } from '../../../ports/CheckpointStorage.js'
+import type { CaseContext, With } from '../Case.js'
 import { lawsOf } from '../Case.js'
-import type { ClientClaim } from '../Client.js'
-import { assertSuccessorContinues } from '../concurrency.js'
+import { assertSuccessorContinues, continued } from '../concurrency.js'
 import { assertSame, inWords } from '../difference.js'
-import { assertHolds, LATER, newest, OTHER, OWNER } from '../fixtures.js'
-import type { Stall } from '../stalling.js'
-import { atEachPlace } from '../stalling.js'
+import type { Client, ClientClaim } from '../fixtures.js'
+import { assertHolds, LATER, newest, OTHER, OWNER, pause } from '../fixtures.js'
+import type { Stalling } from '../Spec.js'
+
+/** The maximum number of places to hold a call at. */
+const PLACES = 40
+
+/** Other calls count as waiting for the stalled one after this time, or after three times the time since the place was set up, if that is longer. */
+const PATIENCE_MILLIS = 300
+
+/** The maximum time that a call may take from one place to the next. */
+const REACH_MILLIS = 5_000
+
+type Retrying = <A>(task: TaskEither<StorageError, A>) => Promise<A>
+
+/**
+ * Runs `attempt` for each place where a call can be held: before its first operation below the store, its second, and so on,
+ * until the call ends before the place.
+ */
+const atEachPlace = async (
+  { stall, reopen, isOver }: Pick<CaseContext, 'stall' | 'reopen' | 'isOver'>,
+  attempt: (stall: Stall) => Promise<void>,
+  name = 'run'
+): Promise<void> => {
+  for (let place = 0; place < PLACES && !isOver(); place++) {
+    const stalling = await stall()
+    const stalled = stallAt(stalling, place)
+    const { storage: former, letGo } = stalling
+    const runId = `${name}-${place}`
+    try {
+      await attempt({ ...stalled, former, runId, reopen, whileClaimed: whileClaimed(stalled, reopen, runId) })
+    } finally {
+      await letGo()
+    }
+    assert.ok(
+      stalled.wasHeld() || place > 0,
+      'a call while every call below the store is held: expected it to wait, found that it ended; check `stall` of the spec'
+    )
+    if (!stalled.wasHeld()) return
+  }
+}
+
+/** A store with one call held below it (`former`). `reopen` opens another one on the same state; `runId` differs at each place. */
+interface Stall extends ReturnType<typeof stallAt>, Pick<CaseContext, 'reopen'> {
+  readonly former: Client
+  readonly runId: string
+  readonly whileClaimed: ReturnType<typeof whileClaimed>
+}
+
+/** Returns the function that stalls a call while a new instance claims the run and uses the claim. */
+const whileClaimed =
+  ({ hold, meanwhile }: ReturnType<typeof stallAt>, reopen: CaseContext['reopen'], runId: string) =>
+  async <A>(
+    task: TaskEither<StorageError, A>,
+    use: (claim: ClientClaim) => Promise<void> = () => Promise.resolve()
+  ) => {
+    const { outcome } = await hold(task)
+    const restarted = await reopen()
+    const claim = await meanwhile(async (retrying) => {
+      const granted = await retrying(restarted.claiming(runId, OTHER))
+      await use(granted)
+      return granted
+    })
+    return { restarted, claim, result: await outcome }
+  }
+
+const stallAt = (stalling: With<Stalling>, place: number) => {
+  const start = performance.now()
+  let isHeld = false
+  let wasHeld = false
+  const letGo = async (): Promise<void> => {
+    isHeld = false
+    await stalling.letGo()
+  }
+  return {
+    wasHeld: (): boolean => wasHeld,
+    /** Starts a call, holds it at the place if it gets there, and returns its outcome, which is not awaited. */
+    hold: async <A>(task: TaskEither<StorageError, A>) => {
+      await stalling.hold()
+      const outcome = task()
+      isHeld = wasHeld = await reaches(stalling, outcome, place)
+      if (!isHeld) await stalling.letGo()
+      return { outcome }
+    },
+    /**
+     * Runs other calls while the call is held, then releases it. If the store makes them wait, they end afterwards. `retrying`
+     * repeats a call that fails only because of the stalled one.
+     */
+    meanwhile: async <A>(act: (retrying: Retrying) => Promise<A>): Promise<A> => {
+      const retrying: Retrying = async (task) => {
+        for (;;) {
+          const wasHeld = isHeld
+          const result = await task()
+          if (E.isRight(result)) return result.right
+          if (!wasHeld || !isBusy(result.left))
+            assert.fail(`a call to the stalled store: expected success, found ${inWords(result.left)}`)
+          await pause(20)
+        }
+      }
+      const patience = Math.max(PATIENCE_MILLIS, 3 * (performance.now() - start))
+      const done = act(retrying)
+      try {
+        await Promise.race([done, pause(patience)])
+      } finally {
+        await letGo()
+      }
+      return done
+    }
+  }
+}
+
+/** A store may fail like this if it times out waiting for another call. */
+const isBusy = ({ _tag }: StorageError): boolean => _tag === 'ReadFailed' || _tag === 'WriteFailed'
+
+/** Advances a call to a place; returns false if the call ends before it. */
+const reaches = async (stalling: With<Stalling>, outcome: Promise<unknown>, place: number): Promise<boolean> => {
+  let ended = false
+  const end = (): void => void (ended = true)
+  outcome.then(end, end)
+  for (let passed = 0; ; passed++) {
+    const limit = Date.now() + REACH_MILLIS
+    while (!ended && (await stalling.held()) === 0) {
+      if (Date.now() > limit)
+        assert.fail(
+          'a call to the stalled store: expected it to end or to be held, found neither; check `stall` of the spec'
+        )
+      await pause(0)
+    }
+    if (ended) return false
+    if (passed === place) return true
+    await stalling.step()
+    await pause(0)
+  }
+}
 
 const oneStallLaw = lawsOf({ needs: ['stalls'] })
 
@@ -31,12 +163,10 @@ export const stallCases = [
   stallLaw(
     'CS-STALL-01',
     'a save that stalls in transit during a takeover is found by the new owner, or refused',
-    async ({ former, runId, reopen, hold, meanwhile }) => {
+    async ({ former, runId, whileClaimed }) => {
       const zombie = await former.begin(runId, ['first'])
-      const late = await hold(zombie.saving(['first', 'late']))
-      const restarted = await reopen()
-      const next = await meanwhile((retrying) => retrying(restarted.claiming(runId, OTHER)))
-      const payloads = await assertSuccessorContinues(restarted, next, await late.outcome)
+      const { restarted, claim, result } = await whileClaimed(zombie.saving(['first', 'late']))
+      const payloads = await assertSuccessorContinues(restarted, claim, result)
       await zombie.assertFenced([...payloads, 'zombie'])
     }
   ),
@@ -63,17 +193,12 @@ export const stallCases = [
   stallLawsOf('released', 'held')(
     'CS-STALL-03',
     'a claim that stalls in transit while another one is granted is refused, granted later, or superseded',
-    async ({ former, runId, reopen, hold, meanwhile }, other) => {
+    async ({ former, runId, whileClaimed }, other) => {
       await former.seed(runId, ['first'])
-      const waiting = await hold(former.claiming(runId))
-      const restarted = await reopen()
-      const claim = await meanwhile(async (retrying) => {
-        const granted = await retrying(restarted.claiming(runId, OTHER))
+      const { claim, result } = await whileClaimed(former.claiming(runId), async (granted) => {
         await granted.save(['first', 'second'])
         if (other === 'released') await granted.release()
-        return granted
       })
-      const result = await waiting.outcome
       if (E.isLeft(result)) assertSame(result.left._tag, 'HeldBy', 'the error of the stalled claim')
       else await assertIsBeforeOrAfter(result.right, claim.epoch, other)
       if (other === 'held') await claim.save(['first', 'second', 'third'])
@@ -84,31 +209,22 @@ export const stallCases = [
   stallLaw(
     'CS-STALL-04',
     'a removal that stalls in transit while its run is claimed affects neither the new claim nor its saves',
-    async ({ former, runId, reopen, hold, meanwhile }) => {
+    async ({ former, runId, whileClaimed }) => {
       await former.seed(runId, ['old'])
-      const removal = await hold(former.raw.remove(runId))
-      const restarted = await reopen()
-      const { claim, payloads } = await meanwhile(async (retrying) => {
-        const granted = await retrying(restarted.claiming(runId, OTHER))
-        const saved = [...(O.isSome(granted.stored) ? ['old'] : []), 'new']
-        await granted.save(saved)
-        return { claim: granted, payloads: saved }
-      })
-      await removal.outcome
-      await restarted.assertLoads(runId, payloads, 'the run that the new owner saved during a removal')
-      await claim.save([...payloads, 'newer'])
+      const { restarted, claim } = await whileClaimed(former.raw.remove(runId), (granted) =>
+        granted.save(continued(granted))
+      )
+      await restarted.assertLoads(runId, continued(claim), 'the run that the new owner saved during a removal')
+      await claim.save([...continued(claim), 'newer'])
     }
   ),
 
   stallLaw(
     'CS-STALL-05',
     'a release that stalls in transit during a takeover frees nothing',
-    async ({ former, runId, reopen, hold, meanwhile }) => {
+    async ({ former, runId, whileClaimed }) => {
       const zombie = await former.begin(runId, ['first'])
-      const release = await hold(zombie.releasing())
-      const restarted = await reopen()
-      const claim = await meanwhile((retrying) => retrying(restarted.claiming(runId, OTHER)))
-      await release.outcome
+      const { restarted, claim } = await whileClaimed(zombie.releasing())
       await restarted.assertHeld(runId, OWNER, 'a claim after the late release of the former owner')
       await claim.save(['first', 'second'])
       claim.assertNotLost('the new owner')
@@ -118,20 +234,14 @@ export const stallCases = [
   stallLaw(
     'CS-STALL-06',
     'if a removal on condition of the newest revision stalls in transit, it deletes no save of a process that claims and releases the run meanwhile',
-    async ({ former, runId, reopen, hold, meanwhile }) => {
+    async ({ former, runId, whileClaimed }) => {
       await former.seed(runId, ['old'])
-      const removal = await hold(former.raw.remove(runId, newest(0)))
-      const restarted = await reopen()
-      const payloads = await meanwhile(async (retrying) => {
-        const claim = await retrying(restarted.claiming(runId, OTHER))
-        const saved = [...(O.isSome(claim.stored) ? ['old'] : []), 'new']
-        await claim.saveAt(LATER, saved)
-        await claim.release()
-        return saved
+      const { restarted, claim } = await whileClaimed(former.raw.remove(runId, newest(0)), async (granted) => {
+        await granted.saveAt(LATER, continued(granted))
+        await granted.release()
       })
-      await removal.outcome
       const { revision } = await restarted.stored(runId, 'the run that was resumed and released during a removal')
-      assertSame(revision, payloads.length - 1, 'the revision of the run that was resumed during a removal')
+      assertSame(revision, continued(claim).length - 1, 'the revision of the run that was resumed during a removal')
     }
   ),
 
@@ -188,14 +298,8 @@ export const stallCases = [
 
 /** The load may fall after any save of the new run. */
 const assertIsOneOf = (stored: Stored, runs: ReadonlyArray<ReadonlyArray<Json>>): void => {
-  const isOf = (payloads: ReadonlyArray<Json>): boolean => {
-    try {
-      assertHolds(stored, payloads.slice(0, stored.revision + 1))
-      return true
-    } catch {
-      return false
-    }
-  }
+  const isOf = (payloads: ReadonlyArray<Json>): boolean =>
+    E.isRight(E.tryCatch(() => assertHolds(stored, payloads.slice(0, stored.revision + 1)), E.toError))
   if (!runs.some(isOf))
     assert.fail(`the loaded run: expected the old run or the new one, found ${inWords({ ...stored, heldBy: null })}`)
 }

@@ -1,6 +1,7 @@
 /** Checks the attempts of tasks and sub-steps: none starts before its start is recorded, after its record, or again without an answer. */
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { fromTop, isWithin } from '../../../domain/workflow/Unit.js'
+import { ifTag } from '../../byTag.js'
 import { isForced } from '../Intervention.js'
 import type { Call, ChangeLog, Entry, Report } from './ChangeLog.js'
 import { forget, isRewound } from './ChangeLog.js'
@@ -24,6 +25,8 @@ export const makeAttemptOracle = (report: Report, changeLog: ChangeLog) => {
     fromTop(unit).some((one) => call?.answers.has(one))
   const mayRunAgain = (call: Call | undefined, unit: Unit): boolean =>
     isAnswered(call, unit) || isForced(unit, call?.override)
+  const settles = ({ unit: settled }: { readonly unit: Unit }): void =>
+    forget([acted, failed], (unit) => isWithin(unit, settled))
   return {
     begins: (call: Call): void => {
       calls.set(call.life, call)
@@ -50,37 +53,28 @@ export const makeAttemptOracle = (report: Report, changeLog: ChangeLog) => {
       acted.add(unit)
     },
     didNothing: (unit: Unit): void => void acted.delete(unit),
-    recorded: ({ life, change }: Entry): void => {
-      switch (change._tag) {
-        case 'AttemptStarted':
-          for (const { unit, attempt } of change.attempts) {
+    recorded: ({ life, change }: Entry): void =>
+      void ifTag(change, {
+        AttemptStarted: ({ attempts }) => {
+          for (const { unit, attempt } of attempts) {
             if (current?.life === life) started.set(unit, attempt)
             if (begun.get(unit) !== attempt) forget([failed], (one) => one !== unit && isWithin(one, unit))
             begun.set(unit, attempt)
           }
-          break
-        case 'UnitFailed':
-        case 'AttemptFailed':
-          begun.delete(change.unit)
-          if (change._tag === 'UnitFailed' && change.subStep !== undefined) failed.add(change.unit)
-          break
-        case 'JobEnded':
-          if (change.outcome === 'notApplied') acted.delete(change.unit)
-          break
-        case 'Rewound':
-          forget([begun, failed], (unit) => isRewound(change, unit))
-          forget([acted], (unit) => isRewound(change, unit) && mayRunAgain(calls.get(life), unit))
-          break
-        case 'Confirmed':
-        case 'Assumed':
-          forget([acted, failed], (unit) => isWithin(unit, change.unit))
-          break
-        case 'UnitCompleted':
-          begun.delete(change.unit)
-          break
-        default:
-          break
-      }
-    }
+        },
+        AttemptFailed: ({ unit }) => begun.delete(unit),
+        UnitFailed: ({ unit, subStep }) => {
+          begun.delete(unit)
+          if (subStep !== undefined) failed.add(unit)
+        },
+        UnitCompleted: ({ unit }) => begun.delete(unit),
+        JobEnded: ({ unit, outcome }) => outcome === 'notApplied' && acted.delete(unit),
+        Rewound: (rewind) => {
+          forget([begun, failed], (unit) => isRewound(rewind, unit))
+          forget([acted], (unit) => isRewound(rewind, unit) && mayRunAgain(calls.get(life), unit))
+        },
+        Confirmed: settles,
+        Assumed: settles
+      })
   }
 }

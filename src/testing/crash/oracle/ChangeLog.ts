@@ -4,6 +4,7 @@ import type { Answer } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
 import type { Revision } from '../../../ports/CheckpointStorage.js'
+import { ifTag } from '../../byTag.js'
 import type { Override } from '../Intervention.js'
 import type { Program } from '../../../executor/program/Program.js'
 import type { CrashLaw } from '../CrashReport.js'
@@ -69,13 +70,6 @@ export const makeChangeLog = () => {
   }
 }
 
-export const copyOf = ({ records, assumed, jobs, rewound }: Recorded): Recorded => ({
-  records: new Set(records),
-  assumed: new Set(assumed),
-  jobs: new Set(jobs),
-  rewound: new Set(rewound)
-})
-
 /** Deletes the units for which this holds. */
 export const forget = (
   all: ReadonlyArray<Pick<Map<Unit, unknown>, 'delete'> & { readonly keys: () => Iterable<Unit> }>,
@@ -88,37 +82,33 @@ export const forget = (
 export const isRewound = ({ units }: Rewound, unit: Unit): boolean =>
   units.some((named) => isWithin(unit, named) || isWithin(named, unit))
 
-export const follow = ({ records, assumed, jobs, rewound }: Recorded, change: Change): void => {
-  switch (change._tag) {
-    case 'UnitCompleted':
-    case 'Assumed':
-      records.add(change.unit)
-      if (change._tag === 'Assumed') assumed.add(change.unit)
-      jobs.delete(change.unit)
-      break
-    case 'JobSubmitted':
-      jobs.add(change.unit)
-      break
-    case 'JobEnded':
-      jobs.delete(change.unit)
-      break
-    case 'Rewound':
-      for (const units of [records, jobs]) {
-        for (const unit of units) {
-          if (!isRewound(change, unit)) continue
-          rewound.add(unit)
-          assumed.delete(unit)
-          units.delete(unit)
-        }
-      }
-      break
-    case 'WorkflowEdited': {
-      // An edit keeps records by name.
-      const steps = new Set(change.workflow.steps.map(({ name }) => name))
-      for (const units of [records, jobs]) for (const unit of units) if (!steps.has(top(unit))) units.delete(unit)
-      break
-    }
-    default:
-      break
+export const follow = ({ records, assumed, jobs, rewound }: Recorded, made: Change): void => {
+  const ends = ({ unit }: { readonly unit: Unit }): void => void jobs.delete(unit)
+  const completes = (change: { readonly unit: Unit }): void => {
+    records.add(change.unit)
+    ends(change)
   }
+  /** Forgets records and jobs. */
+  const drop = (is: (unit: Unit) => boolean): ReadonlyArray<Unit> => {
+    const dropped = [...records, ...jobs].filter(is)
+    for (const unit of dropped) for (const units of [records, jobs]) units.delete(unit)
+    return dropped
+  }
+  ifTag(made, {
+    UnitCompleted: completes,
+    Assumed: (change) => {
+      completes(change)
+      assumed.add(change.unit)
+    },
+    JobSubmitted: ({ unit }) => jobs.add(unit),
+    JobEnded: ends,
+    Rewound: (change) => {
+      for (const unit of drop((one) => isRewound(change, one))) {
+        rewound.add(unit)
+        assumed.delete(unit)
+      }
+    },
+    // An edit keeps records by name.
+    WorkflowEdited: ({ workflow }) => drop((unit) => workflow.steps.every(({ name }) => name !== top(unit)))
+  })
 }

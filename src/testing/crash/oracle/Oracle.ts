@@ -6,18 +6,20 @@ import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import { none } from '../../../domain/checkpoint/Items.js'
 import type { Json } from '../../../domain/data/Json.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, fromTop, isWithin } from '../../../domain/workflow/Unit.js'
 import { get } from '../../../domain/checkpoint/Units.js'
 import { restoreStored } from '../../../executor/storage/stored.js'
 import type { RunError } from '../../../executor/errors/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Claim, Claimed, Revision } from '../../../ports/CheckpointStorage.js'
+import { ifTag } from '../../byTag.js'
 import type { TreeData } from '../../memoryTree.js'
 import type { CrashLaw, Violation } from '../CrashReport.js'
 import { makeAttemptOracle } from './AttemptOracle.js'
 import { dueIn, NOTHING_DUE } from './due.js'
 import type { Call, Entry, Report, Recorded } from './ChangeLog.js'
-import { copyOf, follow, isRewound, makeChangeLog } from './ChangeLog.js'
+import { follow, isRewound, makeChangeLog } from './ChangeLog.js'
 import { makePauseOracle } from './PauseOracle.js'
 import { tasksOf } from '../../planning/arbitrary/tree.js'
 import type { TraceEntry } from '../Trace.js'
@@ -96,7 +98,7 @@ export const makeOracle = (
       const restored = O.isSome(stored) ? restoreStored(stored.value) : E.right(undefined)
       if (E.isLeft(restored)) return
       if (revision >= changeLog.known()) compare(report, restored.right, changeLog.recorded())
-      current.given = copyOf(changeLog.recorded())
+      current.given = structuredClone(changeLog.recorded())
       current.items = restored.right?.items ?? none
       const { program, override, how, answers } = current
       if (how === 'run') current.due = dueIn(program, restored.right, override, tree, answers)
@@ -185,34 +187,25 @@ const tracesOf = (
   current: Execution | undefined,
   { isOpen }: WaitOracle
 ): ReadonlyArray<TraceEntry> => {
-  const recorded = (what: RecordedTrace['what'], unit: string): ReadonlyArray<TraceEntry> => [
+  const recorded = (what: RecordedTrace['what'], { unit }: { readonly unit: Unit }): ReadonlyArray<TraceEntry> => [
     { _tag: 'Recorded', life, what, units: [unit] }
   ]
-  switch (change._tag) {
-    case 'Rewound': {
+  const traces = ifTag<Change, ReadonlyArray<TraceEntry>>(change, {
+    Rewound: (rewind) => {
       const units = current === undefined ? [] : [...tasksOf(current.program, current.items).keys()]
-      const taken = units.filter((unit) => isRewound(change, unit) && isDue(unit))
-      return [{ _tag: 'Recorded', life, what: 'rewound', units: taken, named: change.units }]
-    }
-    case 'Confirmed':
-      return recorded(change.evidence === undefined ? 'to run again' : 'kept', change.unit)
-    case 'Assumed':
-      return recorded('assumed done', change.unit)
-    case 'WaitStarted':
-      return recorded('waiting', change.unit)
-    case 'Answered':
-      return recorded('answered', change.unit)
-    case 'UnitCompleted':
-      return isOpen(change.unit) ? recorded('wait over', change.unit) : []
-    case 'JobEnded':
-      return recorded(change.outcome === 'notApplied' ? 'job refused' : 'job failed', change.unit)
-    case 'UnitFailed': {
-      const isUndone = change.subStep === undefined && change.last?.error.name === HALTED
-      return isUndone ? recorded('not attempted', change.unit) : []
-    }
-    default:
-      return []
-  }
+      const taken = units.filter((unit) => isRewound(rewind, unit) && isDue(unit))
+      return [{ _tag: 'Recorded', life, what: 'rewound', units: taken, named: rewind.units }]
+    },
+    Confirmed: (one) => recorded(one.evidence === undefined ? 'to run again' : 'kept', one),
+    Assumed: (one) => recorded('assumed done', one),
+    WaitStarted: (one) => recorded('waiting', one),
+    Answered: (one) => recorded('answered', one),
+    UnitCompleted: (one) => (isOpen(one.unit) ? recorded('wait over', one) : []),
+    JobEnded: (one) => recorded(one.outcome === 'notApplied' ? 'job refused' : 'job failed', one),
+    UnitFailed: (one) =>
+      one.subStep === undefined && one.last?.error.name === HALTED ? recorded('not attempted', one) : []
+  })
+  return traces ?? []
 }
 
 /** The name of the error of a unit that did not run because another one failed. */
@@ -234,7 +227,7 @@ const checkFirstSave = (report: Report, execution: Execution, changes: ReadonlyA
   const { given, due, program, items, answers } = execution
   if (given === undefined) return
   const law = lawOf(execution)
-  const now = copyOf(given)
+  const now = structuredClone(given)
   for (const unit of due.open)
     report('EvidenceSeen', `the evidence of ${unit} was edited, and a change was recorded without an answer`, unit)
   const kept = new Set(changes.flatMap((one) => (one._tag === 'Confirmed' && one.evidence ? [one.unit] : [])))

@@ -39,8 +39,6 @@ const newExecution = (life: number) => ({
   over: false
 })
 
-type Execution = ReturnType<typeof newExecution>
-
 export type PauseOracle = ReturnType<typeof makePauseOracle>
 
 /** `storeMayFail`: the store has injected faults, so requesters may get errors. */
@@ -50,6 +48,49 @@ export const makePauseOracle = (report: Report, storeMayFail: boolean) => {
   let hasRequestFailed = false
   let tooLate = false
   let cancelled: string | undefined
+  /** A process that runs a unit holds the run and must accept requests. A run exists from its first save on. */
+  const checkReply = (by: ConcurrentRequest, answer: Answer): void => {
+    if (by._tag !== 'PauseAtCall' && current.open.has(by.unit) && E.isRight(answer))
+      report('PauseKept', `${by.unit} runs, and the request was answered as if no process held the run`, by.unit)
+    if (E.isRight(answer) || storeMayFail || (by._tag === 'PauseAtCall' && answer.left._tag === 'NoSuchRun')) return
+    report('PauseKept', `the request failed: ${describe(answer.left)}`)
+  }
+  /** A running unit may be retried; a unit may start only if the process decided so before the request. */
+  const checkStarts = (revisions: ReadonlyArray<Revision>): void => {
+    const { started, agreed, looking, saving } = current
+    const starting = revisions.flatMap(({ change }) => unitsStartedBy(change)).filter((unit) => !started.has(unit))
+    for (const unit of starting) {
+      started.add(unit)
+      // A running task may continue with its sub-steps.
+      if ([...ancestors(unit)].some((one) => started.has(one))) continue
+      const isBeside = parent(unit) !== undefined && saving?.has(parent(unit)) === false
+      if (cancelled !== undefined && !isBeside)
+        report('CancelKept', `${unit} started although the run was cancelled ${cancelled}`, unit)
+      else if (agreed !== undefined && !isBeside)
+        report('PauseKept', `${unit} started although a pause was agreed ${agreed}`, unit)
+    }
+    if (starting.length > 0) current.agreed = agreed ?? looking
+    current.starting = new Set(starting.map(parent))
+    current.saving = undefined
+  }
+  const checkEnding = (outcome: RunOutcome, { records, jobs }: Recorded): void => {
+    const { life, asked, inDoubt, agreed, recorded, open } = current
+    const isPaused = outcome._tag === 'Interrupted' && outcome.reason === 'paused'
+    const isCancelled = outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
+    if (isPaused && cancelled !== undefined)
+      report('CancelKept', `process ${life} paused although the run was cancelled ${cancelled}`)
+    if (!isPaused && !isCancelled) {
+      if (agreed !== undefined && (outcome._tag === 'Interrupted' || outcome._tag === 'Fenced'))
+        report('PauseKept', `process ${life} agreed to pause ${agreed} and ended as ${outcome._tag}`)
+      return
+    }
+    if (isPaused && !asked && !inDoubt) report('PauseMeant', `process ${life} paused without a request`)
+    if (isPaused && !recorded) report('PauseKept', `process ${life} paused, and the pause is not recorded`)
+    const failed = new Set(Array.from(State.failures(outcome.checkpoint.state), ({ unit }) => unit))
+    for (const unit of open)
+      if (!records.has(unit) && !jobs.has(unit) && !failed.has(unit))
+        report('PauseKept', `${unit} was cut off by the pause`, unit)
+  }
   return {
     /** An execution or a poll starts. A request addresses the millisecond of a claim, which two executions of one process may share. */
     begins: (life: number): void => {
@@ -83,7 +124,7 @@ export const makePauseOracle = (report: Report, storeMayFail: boolean) => {
             if (isFormer) return
             execution[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
             if (call === 'save') execution.saving = execution.starting
-          } else checkReply(report, by, answer, storeMayFail, execution.open)
+          } else checkReply(by, answer)
         }
       }
     },
@@ -102,7 +143,7 @@ export const makePauseOracle = (report: Report, storeMayFail: boolean) => {
       current.agreed = undefined
     },
     saves: (life: number, revisions: ReadonlyArray<Revision>): void => {
-      if (life === current.life) checkStarts(report, current, revisions, cancelled)
+      if (life === current.life) checkStarts(revisions)
     },
     acknowledged: (life: number, revisions: ReadonlyArray<Revision>): void => {
       if (life === current.life && revisions.some(({ change }) => isPause(change))) current.recorded = true
@@ -122,8 +163,7 @@ export const makePauseOracle = (report: Report, storeMayFail: boolean) => {
     requestFailed: (): void => void (hasRequestFailed = true),
     ended: (result: E.Either<RunError, RunOutcome>, recorded: Recorded): void => {
       current.over = true
-      if (E.isLeft(result)) return
-      checkEnding(report, current, result.right, recorded, cancelled)
+      if (E.isRight(result)) checkEnding(result.right, recorded)
     },
     /** Checks the requests and the pointer that a process left when it ended by itself. */
     left: async (
@@ -153,70 +193,7 @@ export const makePauseOracle = (report: Report, storeMayFail: boolean) => {
 const timeOf = (by: ConcurrentRequest): string =>
   by._tag === 'PauseAtCall' ? `${by.how} call ${by.n} took effect` : `while ${by.unit} ran`
 
-/** A process that runs a unit holds the run and must accept requests. A run exists from its first save on. */
-const checkReply = (
-  report: Report,
-  by: ConcurrentRequest,
-  answer: Answer,
-  storeMayFail: boolean,
-  open: Pick<ReadonlySet<string>, 'has'>
-): void => {
-  if (by._tag !== 'PauseAtCall' && open.has(by.unit) && E.isRight(answer))
-    report('PauseKept', `${by.unit} runs, and the request was answered as if no process held the run`, by.unit)
-  if (E.isRight(answer) || storeMayFail || (by._tag === 'PauseAtCall' && answer.left._tag === 'NoSuchRun')) return
-  report('PauseKept', `the request failed: ${describe(answer.left)}`)
-}
-
 const isPause = (change: Change): boolean => change._tag === 'Interrupted' && change.reason === 'paused'
-
-/** A running unit may be retried; a unit may start only if the process decided so before the request. */
-const checkStarts = (
-  report: Report,
-  execution: Execution,
-  revisions: ReadonlyArray<Revision>,
-  cancelled: string | undefined
-): void => {
-  const { started, agreed, looking, saving } = execution
-  const starting = revisions.flatMap(({ change }) => unitsStartedBy(change)).filter((unit) => !started.has(unit))
-  for (const unit of starting) {
-    started.add(unit)
-    // A running task may continue with its sub-steps.
-    if ([...ancestors(unit)].some((one) => started.has(one))) continue
-    const isBeside = parent(unit) !== undefined && saving?.has(parent(unit)) === false
-    if (cancelled !== undefined && !isBeside)
-      report('CancelKept', `${unit} started although the run was cancelled ${cancelled}`, unit)
-    else if (agreed !== undefined && !isBeside)
-      report('PauseKept', `${unit} started although a pause was agreed ${agreed}`, unit)
-  }
-  if (starting.length > 0) execution.agreed = agreed ?? looking
-  execution.starting = new Set(starting.map(parent))
-  execution.saving = undefined
-}
 
 const unitsStartedBy = (change: Change): ReadonlyArray<string> =>
   change._tag === 'AttemptStarted' ? change.attempts.map(({ unit }) => unit) : []
-
-const checkEnding = (
-  report: Report,
-  execution: Execution,
-  outcome: RunOutcome,
-  { records, jobs }: Recorded,
-  cancelled: string | undefined
-): void => {
-  const { life, asked, inDoubt, agreed, recorded, open } = execution
-  const isPaused = outcome._tag === 'Interrupted' && outcome.reason === 'paused'
-  const isCancelled = outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
-  if (isPaused && cancelled !== undefined)
-    report('CancelKept', `process ${life} paused although the run was cancelled ${cancelled}`)
-  if (!isPaused && !isCancelled) {
-    if (agreed !== undefined && (outcome._tag === 'Interrupted' || outcome._tag === 'Fenced'))
-      report('PauseKept', `process ${life} agreed to pause ${agreed} and ended as ${outcome._tag}`)
-    return
-  }
-  if (isPaused && !asked && !inDoubt) report('PauseMeant', `process ${life} paused without a request`)
-  if (isPaused && !recorded) report('PauseKept', `process ${life} paused, and the pause is not recorded`)
-  const failed = new Set(Array.from(State.failures(outcome.checkpoint.state), ({ unit }) => unit))
-  for (const unit of open)
-    if (!records.has(unit) && !jobs.has(unit) && !failed.has(unit))
-      report('PauseKept', `${unit} was cut off by the pause`, unit)
-}

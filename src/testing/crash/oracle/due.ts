@@ -11,20 +11,12 @@ import type { TreeData } from '../../memoryTree.js'
 import type { Position } from '../../planning/arbitrary/tree.js'
 import { isOwnChange, positionIn } from '../../planning/arbitrary/tree.js'
 import type { Override } from '../Intervention.js'
-import type { IsDue } from './ChangeLog.js'
 
 /**
  * What a process must redo first. `isGiven`: assumed done. `refused`: an assumed unit lacks evidence. `open`, `kept`: edited units without an
  * answer, or with `keep`.
  */
-export interface Due {
-  readonly isDue: IsDue
-  readonly isGiven: (unit: Unit) => boolean
-  readonly refused: boolean
-  readonly why: string | undefined
-  readonly open: ReadonlyArray<Unit>
-  readonly kept: ReadonlyArray<Unit>
-}
+export type Due = ReturnType<typeof dueIn>
 
 export const NOTHING_DUE: Due = {
   isDue: () => false,
@@ -41,7 +33,7 @@ export const dueIn = (
   override: Override | undefined,
   tree: TreeData,
   answers: ReadonlyMap<string, Answer>
-): Due => {
+) => {
   const records = checkpoint === undefined ? [] : [...checkpoint.completedSteps]
   const named = override?._tag === 'FromStep' ? override.step : override?.wave
   const positionOfUnit = (unit: Unit, other: Unit): Position =>
@@ -53,7 +45,7 @@ export const dueIn = (
   const needsEvidence = (unit: Unit): boolean =>
     override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within')
   const edited = editedOf(records, tree).filter(
-    ([record, path]) => checkpoint === undefined || !isOwnChange(program, checkpoint, record, path)
+    ([record, path]) => checkpoint === undefined || !isOwnChange({ workflow: program, checkpoint }, record, path)
   )
   const units = (is: (unit: Unit) => boolean): ReadonlyArray<CompletedStep> => [
     ...new Set(edited.map(([record]) => record).filter(({ unit }) => is(unit)))
@@ -74,7 +66,7 @@ export const dueIn = (
     ...redone.map((record) => `the edited evidence of ${record.unit} got the answer ${said(record)?.toLowerCase()}`)
   ]
   return {
-    isDue: (unit) => seeds.some((seed) => AGAIN.has(positionOfUnit(unit, seed))),
+    isDue: (unit: Unit): boolean => seeds.some((seed) => AGAIN.has(positionOfUnit(unit, seed))),
     isGiven,
     refused: missing.some(({ unit }) => isGiven(unit)),
     why: why.length === 0 ? undefined : why.join(', '),
@@ -88,16 +80,9 @@ const AGAIN: ReadonlySet<Position> = new Set(['within', 'around', 'after'])
 const isMissing = ({ evidence }: CompletedStep, tree: TreeData): boolean => evidence.some((one) => !isThere(one, tree))
 
 const isThere = (one: Evidence, { files, commits }: TreeData): boolean => {
-  switch (one._tag) {
-    case 'Commit':
-      return commits.includes(one.hash)
-    case 'File':
-    case 'Artifact':
-      return files.has(one.path)
-    // A simulated process has no artifact store.
-    case 'Stored':
-      return true
-  }
+  if (one._tag === 'Commit') return commits.includes(one.hash)
+  // A simulated process has no artifact store.
+  return one._tag === 'Stored' || files.has(one.path)
 }
 
 /** The changed artifacts, each with the unit that recorded it last. */

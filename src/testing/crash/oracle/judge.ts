@@ -41,8 +41,10 @@ const unitsOf = <World>({ program, checkpoint }: Between<World>): ReadonlyMap<Un
 const nothingForgotten = <World>(between: Between<World>): ReadonlyArray<Finding> => {
   const { program, checkpoint } = between
   if (checkpoint === undefined) return []
-  const plan = planOrThrown(checkpoint, program)
-  if (typeof plan === 'string') return [{ law: 'NothingForgotten', what: `planning threw: ${plan}` }]
+  // `accepts` is user code and may throw.
+  const tried = E.tryCatch(() => planResume(checkpoint, program), E.toError)
+  if (E.isLeft(tried)) return [{ law: 'NothingForgotten', what: `planning threw: ${tried.left.message}` }]
+  const plan = tried.right
   if (E.isLeft(plan)) {
     const what = `the stored run has no plan: ${JSON.stringify(plan.left.problems)}`
     return [{ law: 'NothingForgotten', what }]
@@ -53,15 +55,6 @@ const nothingForgotten = <World>(between: Between<World>): ReadonlyArray<Finding
   return [...unitsOf(between).keys()]
     .filter((unit) => !planned.has(unit) || (skipped.has(unit) && !recorded.has(unit)))
     .map((unit) => ({ law: 'NothingForgotten', unit, what: `${unit} is neither recorded nor scheduled` }))
-}
-
-/** The plan, or the thrown error: `accepts` is user code and may throw. */
-const planOrThrown = (checkpoint: Checkpoint, workflow: Workflow): ReturnType<typeof planResume> | string => {
-  try {
-    return planResume(checkpoint, workflow)
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error)
-  }
 }
 
 /** A unit keeps its key until it is rewound itself or its job fails. */

@@ -4,8 +4,8 @@ import type { Claimed, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { StorageCall } from '../../faults.js'
 import type { Finding, Oracle } from '../oracle/Oracle.js'
 import type { Limits } from './drive.js'
+import { withTimeout } from './drive.js'
 import type { Delayed } from './Life.js'
-import { withTimeout } from './look.js'
 
 type Made = Promise<E.Either<StorageError, unknown>>
 

@@ -111,11 +111,13 @@ export interface Activity {
   /** Units that run, and those among them that sleep. */
   running: number
   asleep: number
+  /** The store reported a planned failure. */
+  failed: boolean
 }
 
 export const counted = async <A>(
   activity: Activity,
-  kind: Exclude<keyof Activity, 'progress'>,
+  kind: Exclude<keyof Activity, 'progress' | 'failed'>,
   work: () => Promise<A>
 ): Promise<A> => {
   activity[kind] += 1

@@ -12,7 +12,6 @@ import type { DelayedCalls } from './DelayedCalls.js'
 import type { Requester } from './requesting.js'
 import { whileCalled, whileRunning } from './requesting.js'
 import type { ConcurrentRequest } from '../Intervention.js'
-import type { Activity } from './Life.js'
 import { callWhileAlive, counted, killable, never, startLife, whileAlive } from './Life.js'
 import { killableRequests } from './KillableRequests.js'
 import type { TraceEntry } from '../Trace.js'
@@ -49,19 +48,8 @@ export interface ProcessContext<World> {
   readonly effect: <A>(name: string, act: () => A | Promise<A>) => Promise<A>
 }
 
-export interface Process<World> extends ProcessState<World> {
-  readonly context: ProcessContext<World>
-  readonly environment: Environment
-  readonly program: Program<unknown, unknown>
-}
-
-/** `failed`: its store reported a planned failure. */
-interface State extends Activity {
-  failed: boolean
-}
-
-/** What outlives the processes of a run. */
-export interface Outside<World> {
+/** What a process shares with the others of its run, and its own number, store, time and crash point. */
+export interface ProcessParts<World> {
   readonly world: World
   readonly tree: TreeData
   readonly programOf: (context: ProcessContext<World>) => Program<unknown, unknown>
@@ -71,9 +59,6 @@ export interface Outside<World> {
   /** The requests of other processes. If there are any, calls of the requests port are crash points too. */
   readonly requested: ReadonlyArray<ConcurrentRequest>
   readonly delayed: DelayedCalls
-}
-
-interface ProcessParts<World> extends Outside<World> {
   readonly life: number
   readonly storage: CheckpointStorage
   readonly startsAt: number | undefined
@@ -81,14 +66,15 @@ interface ProcessParts<World> extends Outside<World> {
 }
 
 interface ProcessState<World> extends ProcessParts<World>, HostProcess {
-  readonly state: State
   /** The crash points that the process reached, in order. */
   readonly points: ReadonlyArray<CrashPoint>
   readonly claims: Array<Claim>
   readonly clock: VirtualClock
 }
 
-export const startProcess = <World>(parts: ProcessParts<World>): Process<World> => {
+export type Process<World> = ReturnType<typeof startProcess<World>>
+
+export const startProcess = <World>(parts: ProcessParts<World>) => {
   const life = startLife()
   const clock = virtualClock(0, parts.startsAt ?? START)
   const { point } = parts

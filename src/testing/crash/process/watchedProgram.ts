@@ -12,6 +12,7 @@ import type {
   SubStepContext,
   SubStepOptions
 } from '../../../executor/program/Program.js'
+import { byTag } from '../../byTag.js'
 import { settle } from '../../../executor/steps/callUserCode.js'
 import type { AtUnit, CrashPoint } from '../CrashPoint.js'
 import type { Activity, Life } from './Life.js'
@@ -43,21 +44,13 @@ export const programIn = (inside: HostProcess, program: Program<unknown, unknown
   steps: program.steps.map((step) => watchedStep(inside, step))
 })
 
-const watchedStep = <S extends ProgramStep>(inside: HostProcess, step: S): S => {
-  const watched = (): ProgramStep => {
-    switch (step._tag) {
-      case 'Task':
-        return { ...step, run: watchedUnits(inside, step), job: killableJob(inside, step) }
-      case 'Sequence':
-        return { ...step, steps: step.steps.map((part) => watchedStep(inside, part)) }
-      case 'Wave':
-        return { ...step, groups: step.groups.map((group) => watchedStep(inside, group)) }
-      case 'Map':
-        return { ...step, each: watchedStep(inside, step.each) }
-    }
-  }
-  return watched() as S
-}
+const watchedStep = <S extends ProgramStep>(inside: HostProcess, step: S): S =>
+  byTag<ProgramStep, ProgramStep>(step, {
+    Task: (task) => ({ ...task, run: watchedUnits(inside, task), job: killableJob(inside, task) }),
+    Sequence: (sequence) => ({ ...sequence, steps: sequence.steps.map((part) => watchedStep(inside, part)) }),
+    Wave: (wave) => ({ ...wave, groups: wave.groups.map((group) => watchedStep(inside, group)) }),
+    Map: (map) => ({ ...map, each: watchedStep(inside, map.each) })
+  }) as S
 
 /** A task in a map runs as one unit for each item. */
 const watchedUnits = (inside: HostProcess, task: ProgramTask): ProgramTask['run'] => {

@@ -10,7 +10,6 @@ import { apply } from '../../../domain/change/Transition.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import { listedParts } from '../../../domain/workflow/Node.js'
 import * as Identity from '../../../domain/workflow/WorkflowIdentity.js'
-import type { Samples } from './Samples.js'
 
 /**
  * A run at one revision, with its current workflow. `within`: the revision is inside a save, because overrides are
@@ -82,13 +81,12 @@ const withText = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = 
 
 export type RunRecorder = ReturnType<typeof recorderOf>
 
-/** Continues a run: applies each change that it is given, and keeps the result. `samples`: the possible outputs of its units. */
-export const recorderOf = (from: SimulatedRun, samples: Samples) => {
+/** Continues a run: applies each change that it is given, and keeps the result. */
+export const recorderOf = (from: SimulatedRun) => {
   let { checkpoint, workflow } = from
   const changes = [...from.changes]
   const trail = [...from.trail]
   return {
-    samples,
     now: (): Moment => ({ checkpoint, workflow }),
     run: (): SimulatedRun => withText({ checkpoint, workflow, changes, trail }),
     /** The time of the next change. */

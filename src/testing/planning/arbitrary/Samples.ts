@@ -3,10 +3,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { isObject } from '../../../domain/data/Json.js'
-import type { Answer } from '../../../domain/plan/Plan.js'
 import type { OutputMismatch, Task, Workflow } from '../../../domain/workflow/Workflow.js'
 import { tasks } from '../../../domain/workflow/Workflow.js'
-import type { Choices } from './Choices.js'
 
 /** Returns outputs that a task accepts; `undefined` stands for no output. */
 export type Samples = (task: Task, unit: string) => ReadonlyArray<Json | undefined>
@@ -41,36 +39,16 @@ export const samplesOf = (outputs: Outputs = {}): Samples => {
 
 const inAnyItem = (unit: string): string => unit.replace(/\/item-\d+(?=\/|$)/g, '/*').replace(/\/\*$/, '')
 
-const accepts = (task: Task, output: Json | undefined): boolean => E.isRight(tryAccepts(task, output))
+export const accepts = (task: Task, output: Json | undefined): boolean => E.isRight(tryAccepts(task, output))
 
 /** An `accepts` that throws does not accept the output. */
-const tryAccepts = (task: Task, output: Json | undefined): ReturnType<Task['accepts']> => {
-  try {
-    return task.accepts(output)
-  } catch {
-    return E.left({ path: '$', expected: '' })
-  }
-}
-
-/** Chooses an output. `isRequired`: never chooses `undefined`. */
-export const chooseOutput = (
-  samples: Samples,
-  task: Task,
-  unit: string,
-  choices: Choices,
-  isRequired: boolean
-): Json | undefined => {
-  const outputs = samples(task, unit).filter((output) => !(isRequired && output === undefined))
-  return outputs[choices.below(Math.max(1, outputs.length))]
-}
-
-/** `Done` with an accepted output; `Again` if none is known and the task or its variables need one. */
-export const doneAnswer = (samples: Samples, task: Task, unit: string, choices: Choices): Answer => {
-  const isRequired = task.captures.length > 0
-  const output = chooseOutput(samples, task, unit, choices, isRequired)
-  if (output !== undefined) return { _tag: 'Done', output }
-  return isRequired || !accepts(task, undefined) ? { _tag: 'Again' } : { _tag: 'Done' }
-}
+const tryAccepts = (task: Task, output: Json | undefined): ReturnType<Task['accepts']> =>
+  E.flatten(
+    E.tryCatch(
+      () => task.accepts(output),
+      () => ({ path: '$', expected: '' })
+    )
+  )
 
 /** The units for which no accepted output is known. */
 export const withoutSample = ({ steps }: Workflow, samples: Samples): ReadonlyArray<string> =>
@@ -86,11 +64,8 @@ export const thrownBy = (
   const given = Object.values(outputs).flatMap((of) => fc.sample(of, { numRuns: 30, seed: 1 }))
   return tasks(steps).flatMap(({ task, place }) => {
     for (const output of [...USUAL, ...given]) {
-      const tried = E.tryCatch(
-        () => task.accepts(output),
-        (error) => (error instanceof Error ? error.message : String(error))
-      )
-      if (E.isLeft(tried)) return [{ unit: place, why: tried.left }]
+      const tried = E.tryCatch(() => task.accepts(output), E.toError)
+      if (E.isLeft(tried)) return [{ unit: place, why: tried.left.message }]
     }
     return []
   })

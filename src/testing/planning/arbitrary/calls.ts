@@ -11,10 +11,9 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin, join, nth } from '../../../domain/workflow/Unit.js'
 import type { Task, WaitKind } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
-import { noFaults, pick } from './Choices.js'
+import { chooseOutput, noFaults, pick } from './Choices.js'
 import type { RunRecorder } from './RunRecorder.js'
 import { completion, failedAttempt } from './records.js'
-import { chooseOutput } from './Samples.js'
 
 interface Call {
   readonly name: string
@@ -198,7 +197,7 @@ export const answerEarly = (recorder: RunRecorder, choices: Choices, tasks: Read
   if (open.length === 0) return
   const unit = pick(choices, open)
   const task = tasks.get(unit)
-  const output = task === undefined ? 'yes' : chooseOutput(recorder.samples, task, unit, choices, false)
+  const output = task === undefined ? 'yes' : chooseOutput(choices, task, unit)
   putAnswer(recorder, unit, output ?? null)
 }
 

@@ -100,29 +100,26 @@ const replaced = <A>(all: ReadonlyArray<A>, index: number, ...by: ReadonlyArray<
 const partsOf = (step: Exclude<Step, Task>): ReadonlyArray<Step> =>
   step._tag === 'Map' ? [step.each] : listedParts<Step>(step)
 
-/** A composite of this kind in place of a step. Groups keep their needs, except those that were removed. The body of a map captures nothing. */
-const composed = (of: Step, kind: Exclude<Step, Task>['_tag'], parts: ReadonlyArray<Step>): Step => {
-  const { name, summary } = of
-  switch (kind) {
-    case 'Sequence':
-      return withNeedsOf(of, W.sequence(name, parts, summary))
-    case 'Wave': {
-      const names = new Set(parts.map((part) => part.name))
-      const groups = parts.map((part) =>
-        W.group(
-          part,
-          needsOf(part).filter((one) => names.has(one))
-        )
-      )
-      return withNeedsOf(of, W.wave(name, groups, summary))
-    }
-    case 'Map': {
-      const [each] = parts as readonly [Step]
-      const captures = each._tag === 'Task' && each.captures.length > 0
-      return withNeedsOf(of, W.mapOf(name, captures ? taskWith(each, { captures: [] }) : each, summary))
-    }
+type Compose = (name: string, parts: ReadonlyArray<Step>, summary: string) => Step
+
+/** Groups keep their needs, except those that were removed. The body of a map captures nothing. */
+const COMPOSE: Readonly<Record<Exclude<Step, Task>['_tag'], Compose>> = {
+  Sequence: W.sequence,
+  Wave: (name, parts, summary) => {
+    const isThere = (need: string): boolean => parts.some((part) => part.name === need)
+    const groups = parts.map((part) => W.group(part, needsOf(part).filter(isThere)))
+    return W.wave(name, groups, summary)
+  },
+  Map: (name, parts, summary) => {
+    const [each] = parts as readonly [Step]
+    const captures = each._tag === 'Task' && each.captures.length > 0
+    return W.mapOf(name, captures ? taskWith(each, { captures: [] }) : each, summary)
   }
 }
+
+/** A composite of this kind in place of a step. */
+const composed = (of: Step, kind: Exclude<Step, Task>['_tag'], parts: ReadonlyArray<Step>): Step =>
+  withNeedsOf(of, COMPOSE[kind](of.name, parts, of.summary))
 
 const needsOf = (step: Step): ReadonlyArray<string> => ('needs' in step ? (step.needs as ReadonlyArray<string>) : [])
 
@@ -203,21 +200,15 @@ const renamed = (step: Step, name: string): Step =>
 
 /** A task becomes a composite of itself, or swaps code and wait; a map becomes a wave; a wave or sequence the other, or its first task. */
 const otherKind = (step: Step, salt: number): Step => {
-  switch (step._tag) {
-    case 'Task': {
-      const kind = (['Wave', 'Sequence', 'Map'] as const)[salt % 4]
-      if (kind !== undefined) return composed(step, kind, [taskWith(step, {})])
-      const { wait, ...task } = step
-      const definition = [step.fingerprint, wait === undefined ? 'Answer' : 'code']
-      return taskWith(task, wait === undefined ? { definition, wait: 'Answer', idempotent: true } : { definition })
-    }
-    case 'Map':
-      return composed(step, 'Wave', [renamed(step.each, '1')])
-    case 'Sequence':
-    case 'Wave': {
-      if (salt % 2 === 1) return composed(step, step._tag === 'Wave' ? 'Sequence' : 'Wave', partsOf(step))
-      const [first] = W.tasks([step])
-      return taskWith({ ...(first?.task as Task), name: step.name }, {})
-    }
+  if (step._tag === 'Task') {
+    const kind = (['Wave', 'Sequence', 'Map'] as const)[salt % 4]
+    if (kind !== undefined) return composed(step, kind, [taskWith(step, {})])
+    const { wait, ...task } = step
+    const definition = [step.fingerprint, wait === undefined ? 'Answer' : 'code']
+    return taskWith(task, wait === undefined ? { definition, wait: 'Answer', idempotent: true } : { definition })
   }
+  if (step._tag === 'Map') return composed(step, 'Wave', [renamed(step.each, '1')])
+  if (salt % 2 === 1) return composed(step, step._tag === 'Wave' ? 'Sequence' : 'Wave', partsOf(step))
+  const [first] = W.tasks([step])
+  return taskWith({ ...(first?.task as Task), name: step.name }, {})
 }

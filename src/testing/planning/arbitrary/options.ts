@@ -21,28 +21,26 @@ import { nameOf, top } from '../../../domain/workflow/Unit.js'
 import type { Step, Task } from '../../../domain/workflow/Workflow.js'
 import { task } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
-import { pick } from './Choices.js'
-import type { Samples } from './Samples.js'
-import { defaultSamples, doneAnswer } from './Samples.js'
+import { doneAnswer, pick } from './Choices.js'
 import { keyOf } from './records.js'
 import type { Moment } from './RunRecorder.js'
 import { isSubStep, taskUnits, unitsIn, wholeOf } from './tree.js'
 
 /** Plan options that the choices select; mostly none. */
-export const chooseOptions = (choices: Choices, moment: Moment, samples: Samples = defaultSamples): PlanOptions => {
+export const chooseOptions = (choices: Choices, moment: Moment): PlanOptions => {
   const isFrom = choices.below(5) === 4
   const options: PlanOptions = {
     ...(isFrom ? { fromStep: chooseUnit(choices, moment) } : {}),
     ...(choices.below(isFrom ? 3 : 5) === 2 ? chooseRestart(choices, moment) : {}),
     ...(choices.below(4) === 3 ? { changes: pick(choices, ['ignore', 'ignore', 'strict', 'completed'] as const) } : {}),
-    ...(choices.below(3) === 2 ? { outputs: chooseOutputs(choices, moment, samples) } : {}),
+    ...(choices.below(3) === 2 ? { outputs: chooseOutputs(choices, moment) } : {}),
     ...(choices.below(4) === 3 ? { evidence: chooseEvidence(choices, moment.checkpoint) } : {}),
     ...(choices.below(8) === 7 ? { onChanged: 'keep' as const } : {}),
     ...(choices.below(8) === 7 ? { recovered: true } : {}),
     ...(isFrom && choices.below(2) === 1 ? { input: pick(choices, INPUTS) } : {})
   }
   const isAnswered = choices.below(options.evidence === undefined ? 4 : 2) === 1
-  return isAnswered ? { ...options, confirm: chooseAnswers(choices, moment, options, samples) } : options
+  return isAnswered ? { ...options, confirm: chooseAnswers(choices, moment, options) } : options
 }
 
 const INPUTS: ReadonlyArray<Json> = [{ channel: 'stable' }, { replaced: 1 }, {}, 'text', null]
@@ -61,37 +59,27 @@ export const chooseRestart = (choices: Choices, { checkpoint, workflow }: Moment
 }
 
 /** Answers to the questions that a plan with these options asks, or to any tasks. */
-const chooseAnswers = (
-  choices: Choices,
-  moment: Moment,
-  options: PlanOptions,
-  samples: Samples
-): ReadonlyMap<string, Answer> => {
+const chooseAnswers = (choices: Choices, moment: Moment, options: PlanOptions): ReadonlyMap<string, Answer> => {
   const { checkpoint, workflow } = moment
   const plan = planResume(checkpoint, workflow, options)
   const asked = E.isRight(plan) && choices.below(4) > 0 ? openQuestions(plan.right) : []
-  const answers = new Map(asked.map((one) => [one.unit, chooseAnswer(choices, moment, one, samples)]))
+  const answers = new Map(asked.map((one) => [one.unit, chooseAnswer(choices, moment, one)]))
   if (answers.size > 0) return answers
   for (const [name, task] of taskUnits(workflow, checkpoint.items)) {
     const below = choices.below(6)
     if (below === 4) answers.set(name, { _tag: 'Again' })
-    if (below === 5) answers.set(name, doneAnswer(samples, task, name, choices))
+    if (below === 5) answers.set(name, doneAnswer(choices, task, name))
   }
   return answers
 }
 
 /** An answer that the question takes. */
-export const chooseAnswer = (
-  choices: Choices,
-  { checkpoint, workflow }: Moment,
-  question: Confirm,
-  samples: Samples
-): Answer => {
+export const chooseAnswer = (choices: Choices, { checkpoint, workflow }: Moment, question: Confirm): Answer => {
   const { unit } = question
   const step = find<Step>(workflow, checkpoint.items, unit)?.definition
   if (answersTo(question).includes('Keep') && choices.below(3) === 2) return { _tag: 'Keep' }
   if (choices.below(2) === 0) return { _tag: 'Again' }
-  return doneAnswer(samples, taskOf(step, unit), unit, choices)
+  return doneAnswer(choices, taskOf(step, unit), unit)
 }
 
 const taskOf = (step: Step | undefined, unit: Unit): Task => {
@@ -101,14 +89,10 @@ const taskOf = (step: Step | undefined, unit: Unit): Task => {
 }
 
 /** An output for each unit that has samples. */
-export const chooseOutputs = (
-  choices: Choices,
-  { checkpoint, workflow }: Moment,
-  samples: Samples
-): ReadonlyMap<string, Json> => {
+export const chooseOutputs = (choices: Choices, { checkpoint, workflow }: Moment): ReadonlyMap<string, Json> => {
   const outputs = new Map<string, Json>()
   for (const [name, task] of taskUnits(workflow, checkpoint.items)) {
-    const answer = doneAnswer(samples, task, name, choices)
+    const answer = doneAnswer(choices, task, name)
     if (answer._tag === 'Done' && answer.output !== undefined) outputs.set(name, answer.output)
   }
   return outputs

@@ -189,20 +189,9 @@ const start = (
   return started
 }
 
-type Fate = 'completes' | 'retries' | 'fails' | 'stops' | 'crashes'
+const COMPLETES = Array.from({ length: 5 }, () => 'completes' as const)
 
-const FATES: ReadonlyArray<Fate> = [
-  'completes',
-  'completes',
-  'completes',
-  'completes',
-  'completes',
-  'retries',
-  'retries',
-  'fails',
-  'stops',
-  'crashes'
-]
+const FATES = [...COMPLETES, 'retries', 'retries', 'fails', 'stops', 'crashes'] as const
 
 function* attempts(session: Session, task: Task, { unit, attempt: first, submits }: Started): Work {
   const { recorder, choices, isLucky } = session

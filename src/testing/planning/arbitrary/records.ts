@@ -5,8 +5,8 @@ import * as Err from '../../../domain/data/StepError.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import type { Task } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
+import { chooseOutput } from './Choices.js'
 import type { RunRecorder, Undated } from './RunRecorder.js'
-import { chooseOutput } from './Samples.js'
 
 export const failedAttempt = (recorder: RunRecorder, choices: Choices, attempt: number) => ({
   attempt,
@@ -36,7 +36,7 @@ export const completion = (
   unit: Unit,
   attempts: number
 ): Undated<UnitCompleted> => {
-  const output = task === undefined ? undefined : chooseOutput(recorder.samples, task, unit, choices, false)
+  const output = task === undefined ? undefined : chooseOutput(choices, task, unit)
   return {
     _tag: 'UnitCompleted',
     unit,

@@ -9,7 +9,7 @@ import type { Choices } from './Choices.js'
 import { choicesOf, numbers, pick } from './Choices.js'
 import { edit, EDITS } from './edits.js'
 import { chooseOptions } from './options.js'
-import type { Outputs, Samples } from './Samples.js'
+import type { Outputs } from './Samples.js'
 import { samplesOf, withoutSample } from './Samples.js'
 import type { Scenario } from './simulate.js'
 import { simulate, undisturbed } from './simulate.js'
@@ -39,16 +39,15 @@ export const input: fc.Arbitrary<Json> = fc.oneof(
 )
 
 /** Sometimes edits the workflow or sets plan options. */
-const disturbed = (samples: Samples): Scenario => ({
+const disturbed: Scenario = {
   edit: (choices: Choices, { workflow }: Moment): Workflow => {
     if (choices.below(3) !== 2) return workflow
     const [kind, at, salt] = [pick(choices, EDITS), choices.below(7), choices.below(100)]
     return edit(workflow, { kind, at, salt, inside: Array.from({ length: choices.below(4) }, () => choices.below(4)) })
       .workflow
   },
-  options: (choices, moment) => chooseOptions(choices, moment, samples),
-  samples
-})
+  options: chooseOptions
+}
 
 /**
  * A run that started, failed, completed, was interrupted, killed, edited, rewound or confirmed. Its `workflow` is the
@@ -77,11 +76,11 @@ export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => simulated(of
 /** A run without edits of the workflow and without plan options. */
 export const undisturbedRun = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => simulated(of, undisturbed)
 
-const simulated = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitrary<SimulatedRun> => {
+const simulated = (of: RunsOf, scenario: Scenario): fc.Arbitrary<SimulatedRun> => {
   const samples = samplesOf(of.outputs)
   return fc
     .tuple(workflowsOf(of), of.input ?? input, numbers)
-    .map(([workflow, given, chance]) => simulate(workflow, given, choicesOf(chance), scenario(samples)))
+    .map(([workflow, given, chance]) => simulate(workflow, given, choicesOf(chance, samples), scenario))
 }
 
 /**
@@ -118,7 +117,7 @@ export const momentWithOptions = (
   const samples = samplesOf(of.outputs)
   return fc
     .tuple(moment(of), numbers)
-    .map(([one, chance]) => ({ moment: one, options: chooseOptions(choicesOf(chance), one, samples) }))
+    .map(([one, chance]) => ({ moment: one, options: chooseOptions(choicesOf(chance, samples), one) }))
 }
 
 /**
@@ -161,7 +160,7 @@ export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
  */
 export const planOptions = (at: Moment, outputs?: Outputs): fc.Arbitrary<PlanOptions> => {
   const samples = samplesOf(outputs)
-  return numbers.map((chance) => chooseOptions(choicesOf(chance), at, samples))
+  return numbers.map((chance) => chooseOptions(choicesOf(chance, samples), at))
 }
 
 /** Throws for a workflow without known outputs. */

@@ -1,6 +1,5 @@
 /** The units of a workflow, their relative positions and their artifacts. Knows nothing of plans. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../../../domain/checkpoint/CompletedStep.js'
 import type { Item, Items } from '../../../domain/checkpoint/Items.js'
@@ -11,6 +10,7 @@ import { isWithin, join, names, top } from '../../../domain/workflow/Unit.js'
 import type { Group, MapStep, Step, Task, Wave, Workflow } from '../../../domain/workflow/Workflow.js'
 import { task } from '../../../domain/workflow/Workflow.js'
 import { isIdempotent, listedParts } from '../../../domain/workflow/Node.js'
+import type { Moment } from './RunRecorder.js'
 
 export interface Placed {
   readonly unit: Unit
@@ -50,35 +50,28 @@ export const wholeOf = (composite: Exclude<Step, Task>): Task => {
 }
 
 /** A map counts as one task until its items are recorded. */
-export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<string, Task> =>
-  new Map(
-    unitsIn(workflow, items).flatMap(({ unit, step }) => {
-      if (step._tag === 'Task') return [[unit, step] as const]
-      return step._tag === 'Map' && !items.has(unit) ? [[unit, wholeOf(step)] as const] : []
-    })
+export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<string, Task> => {
+  const found = unitsIn(workflow, items).flatMap(({ unit, step }): ReadonlyArray<readonly [Unit, Task]> =>
+    step._tag === 'Task' ? [[unit, step]] : step._tag === 'Map' && !items.has(unit) ? [[unit, wholeOf(step)]] : []
   )
+  return new Map(found)
+}
 
 /** The tasks of a tree, without those of unexpanded maps. */
 export const tasksOf = <S extends Step>(
   { steps }: { readonly steps: ReadonlyArray<S> },
   items: Items = none
 ): ReadonlyMap<Unit, Extract<S, Task>> => {
-  const found = new Map<Unit, Extract<S, Task>>()
-  for (const { unit, step } of unitsIn({ steps }, items))
-    if (step._tag === 'Task') found.set(unit, step as Extract<S, Task>)
-  return found
+  const found = unitsIn({ steps }, items).filter(({ step }) => step._tag === 'Task')
+  return new Map(found.map(({ unit, step }) => [unit, step as Extract<S, Task>]))
 }
 
 const nothing: Task['accepts'] = (output) =>
   output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'nothing' })
 
 /** Returns whether a unit that leaves an artifact at this path started after the record and has not completed; it explains a change there. */
-export const isOwnChange = (
-  workflow: Workflow,
-  { state, pending, variables, items }: Checkpoint,
-  record: CompletedStep,
-  path: string
-): boolean => {
+export const isOwnChange = ({ workflow, checkpoint }: Moment, record: CompletedStep, path: string): boolean => {
+  const { state, pending, variables, items } = checkpoint
   const tasks = taskUnits(workflow, items)
   const hasArtifact = (unit: Unit): boolean => {
     const item = itemAround(items, unit)?.item
@@ -98,11 +91,8 @@ export const isOwnChange = (
 export type Position = 'within' | 'around' | 'before' | 'after' | 'beside'
 
 /** The position of a unit relative to another, by their innermost common composite. */
-export const positionOf = (
-  { checkpoint, workflow }: { readonly checkpoint: Checkpoint; readonly workflow: Workflow },
-  unit: Unit,
-  other: Unit
-): Position => positionIn(workflow, checkpoint.items, unit, other)
+export const positionOf = ({ checkpoint, workflow }: Moment, unit: Unit, other: Unit): Position =>
+  positionIn(workflow, checkpoint.items, unit, other)
 
 export const positionIn = (workflow: Workflow, items: Items, unit: Unit, other: Unit): Position => {
   if (isWithin(unit, other)) return 'within'

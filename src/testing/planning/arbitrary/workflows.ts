@@ -1,7 +1,7 @@
 /** Arbitrary workflows. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
-import type { Step, Task, TaskOptions, WaitKind, Workflow } from '../../../domain/workflow/Workflow.js'
+import type { Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
 import * as W from '../../../domain/workflow/Workflow.js'
 
 const ACCEPTED: Readonly<Record<string, Task['accepts']>> = {
@@ -14,26 +14,19 @@ const ACCEPTED: Readonly<Record<string, Task['accepts']>> = {
       : E.left({ path: '$.n', expected: 'number' })
 }
 
-interface TaskSpec {
-  readonly idempotent: boolean
-  readonly accepts: string
-  readonly captures: number
-  readonly version: number
-  readonly hasArtifact: boolean
-  readonly wait: WaitKind | 'none'
-}
-
 /** Most tasks run code. */
 const NO_WAITS = Array.from({ length: 12 }, () => 'none' as const)
 
-const taskSpec: fc.Arbitrary<TaskSpec> = fc.record<TaskSpec>({
+const taskSpec = fc.record({
   idempotent: fc.boolean(),
   accepts: fc.constantFrom('anything', ...Object.keys(ACCEPTED)),
-  captures: fc.constantFrom(0, 0, 1, 2),
+  captures: fc.constantFrom<number>(0, 0, 1, 2),
   version: fc.nat({ max: 3 }),
   hasArtifact: fc.constantFrom(false, false, true),
   wait: fc.constantFrom(...NO_WAITS, 'Timer', 'Answer')
 })
+
+type TaskSpec = typeof taskSpec extends fc.Arbitrary<infer Spec> ? Spec : never
 
 /** Some captured variables have names that every object has. */
 const taskOf = (name: string, spec: TaskSpec, place: string): Task => {

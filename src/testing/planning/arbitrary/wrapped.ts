@@ -24,15 +24,10 @@ const keysInside = <A>(all: ReadonlyMap<string, A>): ReadonlyMap<string, A> =>
 
 const stateInside = (state: CheckpointState): CheckpointState => {
   const [inFlight, failures] = [unitsInside(State.inFlight(state)), unitsInside(State.failures(state))]
-  switch (state._tag) {
-    case 'BeforeStep':
-    case 'Completed':
-      return State.beforeStep(0, NAME, inFlight, failures)
-    case 'Failed':
-      return State.failed(0, NAME, failures, state.retryable, inFlight)
-    case 'Interrupted':
-      return State.interrupted(0, NAME, state.reason, { inProgress: state.inProgress, inFlight, failures })
-  }
+  if (state._tag === 'Failed') return State.failed(0, NAME, failures, state.retryable, inFlight)
+  return state._tag === 'Interrupted'
+    ? State.interrupted(0, NAME, state.reason, { inProgress: state.inProgress, inFlight, failures })
+    : State.beforeStep(0, NAME, inFlight, failures)
 }
 
 const identityInside = (of: WorkflowIdentity): WorkflowIdentity => ({

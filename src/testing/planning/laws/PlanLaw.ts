@@ -22,7 +22,6 @@ import { choicesOf, numbers } from '../arbitrary/Choices.js'
 import { edit, workflowEdit } from '../arbitrary/edits.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
-import type { Samples } from '../arbitrary/Samples.js'
 import { samplesOf } from '../arbitrary/Samples.js'
 import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
 import { isSubStep, taskUnits } from '../arbitrary/tree.js'
@@ -67,25 +66,37 @@ export interface PlanLaw {
   readonly check: (of: RunsOf, options?: LawOptions) => LawResult
 }
 
+/** `calm`: choices without faults. */
 export const law = <A>(
   id: string,
   title: string,
   cases: (of: RunsOf) => fc.Arbitrary<A>,
-  holds: (one: A, samples: Samples) => void
+  holds: (one: A, calm: Choices) => void
 ): PlanLaw => ({
   id,
   title,
   check: (of, options = {}) => {
     try {
-      const samples = samplesOf(of.outputs)
-      const property = fc.property(cases(of), (one) => holds(one, samples))
+      const calm = choicesOf([], samplesOf(of.outputs))
+      const property = fc.property(cases(of), (one) => {
+        try {
+          holds(one, calm)
+        } catch (error) {
+          if (error !== NOT_APPLICABLE) assert.fail(error as Error)
+        }
+      })
       return resultOf({ id, title }, fc.check(property, options))
     } catch (error) {
       // The workflow's own functions threw while a case was generated.
-      return { id, title, holds: false, numRuns: 0, seed: options.seed ?? 0, why: messageOf(error) }
+      return { id, title, holds: false, numRuns: 0, seed: options.seed ?? 0, why: E.toError(error).message }
     }
   }
 })
+
+const NOT_APPLICABLE = new Error('the law does not apply to this case')
+
+/** Returns a value. Without one the case ends, because the law does not apply to it. */
+export const given = <A>(value: A | undefined): A => value ?? assert.fail(NOT_APPLICABLE)
 
 /** A moment whose workflow was edited. `was`: the workflow before; `first`: the index of the first step that changed. */
 interface EditedMoment extends Moment {
@@ -107,13 +118,13 @@ export const lawOfChoices = <A>(
   id: string,
   title: string,
   cases: (of: RunsOf) => fc.Arbitrary<A>,
-  holds: (one: A, choices: Choices, samples: Samples) => void
+  holds: (one: A, choices: Choices) => void
 ): PlanLaw =>
   law(
     id,
     title,
     (of) => fc.tuple(cases(of), numbers),
-    ([one, chance], samples) => holds(one, choicesOf(chance), samples)
+    ([one, chance], { samples }) => holds(one, choicesOf(chance, samples))
   )
 
 const resultOf = <A>(named: { readonly id: string; readonly title: string }, run: fc.RunDetails<[A]>): LawResult => {
@@ -124,11 +135,9 @@ const resultOf = <A>(named: { readonly id: string; readonly title: string }, run
     ...tried,
     ...(path === null ? {} : { path }),
     ...(counterexample === null ? {} : { counterexample: fc.stringify(counterexample[0]) }),
-    why: messageOf(errorInstance)
+    why: E.toError(errorInstance).message
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Fails if there is no plan. */
 export const planOf = ({ checkpoint, workflow }: Moment, options?: PlanOptions): ResumePlan => {

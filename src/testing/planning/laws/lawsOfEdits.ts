@@ -19,9 +19,9 @@ import type { Step, Task, Workflow } from '../../../domain/workflow/Workflow.js'
 import type { StepIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
 import { recordedFingerprint } from '../../../domain/workflow/WorkflowIdentity.js'
 import { damagedMoment } from '../arbitrary/damage.js'
-import type { PlanLaw } from './PlanLaw.js'
 import {
   acceptedPlan,
+  given,
   law,
   lawOfEdits,
   assertNamesAbandoned,
@@ -37,13 +37,13 @@ import { moment } from '../arbitrary/runs.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
 import { isSubStep, positionOf, unitsIn } from '../arbitrary/tree.js'
 
-export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
+export const lawsOfEdits = [
   lawOfEdits(
     'PL-EDIT-03',
     'a plan for an edited workflow keeps the order of all recorded units and accepts no new unit before a completed one',
     (edited) => {
       const { checkpoint, workflow, was } = edited
-      if (acceptedPlan(edited) === undefined) return
+      given(acceptedPlan(edited))
       const fingerprints = fingerprintsIn(edited)
       const accepted = fingerprintsIn({ checkpoint, workflow: was })
       for (const { unit, fingerprint, subStep } of checkpoint.completedSteps)
@@ -77,7 +77,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
     'PL-EDIT-04',
     'a strict plan accepts no edit: each step has its recorded name and fingerprint',
     (edited) => {
-      if (acceptedPlan(edited, { changes: 'strict' }) === undefined) return
+      given(acceptedPlan(edited, { changes: 'strict' }))
       const named = ({ steps }: { readonly steps: ReadonlyArray<Named> }) =>
         steps.map(({ name, fingerprint }) => [name, fingerprint])
       assert.deepEqual(named(edited.workflow), named(edited.checkpoint.workflow))
@@ -87,8 +87,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
     'PL-EDIT-05',
     'a plan with `changes: ignore` alone schedules exactly the units whose path has neither a record nor a wait of the same kind',
     (edited) => {
-      const plan = acceptedPlan(edited, { changes: 'ignore' })
-      if (plan === undefined) return
+      const plan = given(acceptedPlan(edited, { changes: 'ignore' }))
       const settled = new Set([...recorded(edited.checkpoint), ...waiting(edited)])
       const due = [...unitsOf(edited).keys()].filter((name) => !settled.has(name))
       assert.deepEqual([...scheduled(plan)].sort(), due.sort())
@@ -101,6 +100,10 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       const { checkpoint, workflow } = edited
       const [units, waits] = [unitsOf(edited), waiting(edited)]
       const doubts = inDoubt(checkpoint, workflow)
+      const assertAsked = (plan: ResumePlan, due: ReadonlyArray<Unit>, what: string): void => {
+        const unasked = due.filter((name) => !waits.has(name) && !asksAbout(edited, plan, name))
+        assert.deepEqual(unasked, [], what)
+      }
       const { workflow: before, items, state } = checkpoint
       const taskOf = (unit: Unit): Unit => taskAround(before, items, unit, state.stepIndex)?.unit ?? unit
       // A plan that ignores changes also ignores that a unit in doubt was removed.
@@ -108,22 +111,17 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       for (const changes of ['completed', 'ignore'] as const) {
         const plan = acceptedPlan(edited, { changes })
         if (plan === undefined) continue
-        const due = changes === 'ignore' ? kept : doubts
-        const unasked = due.filter((name) => !waits.has(name) && !asksAbout(edited, plan, name))
-        assert.deepEqual(unasked, [], 'a unit is in doubt, and gets no question')
+        assertAsked(plan, changes === 'ignore' ? kept : doubts, 'a unit is in doubt, and gets no question')
       }
       // Missing evidence runs later steps again, and so a map with all its items.
-      const first = [...checkpoint.completedSteps].find(({ evidence }) => evidence.length > 0)
-      if (first === undefined) return
+      const first = given([...checkpoint.completedSteps].find(({ evidence }) => evidence.length > 0))
       const [head, ...more] = first.evidence
       const missing = head && ([head, ...more] as const)
-      const plan = missing && acceptedPlan(edited, { evidence: [{ unit: first.unit, missing }] })
-      if (plan === undefined) return
+      const plan = given(missing && acceptedPlan(edited, { evidence: [{ unit: first.unit, missing }] }))
       const isMap = (one: Unit): boolean =>
         [before, workflow].every((tree) => find<Step | StepIdentity>(tree, items, one)?.definition._tag === 'Map')
       const ofMaps = doubts.filter((name) => top(name) !== top(first.unit) && [...ancestors(name)].some(isMap))
-      const unasked = ofMaps.filter((name) => !waits.has(name) && !asksAbout(edited, plan, name))
-      assert.deepEqual(unasked, [], 'a unit of a map is in doubt, and gets no question when the map runs again')
+      assertAsked(plan, ofMaps, 'a unit of a map is in doubt, and gets no question when the map runs again')
     }
   ),
   lawOfEdits(
@@ -165,7 +163,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
     'PL-EDIT-10',
     'by default, no edit is accepted that drops a completed sub-step of an unfinished task, unless it is idempotent',
     (edited) => {
-      if (acceptedPlan(edited) === undefined) return
+      given(acceptedPlan(edited))
       const { checkpoint, workflow } = edited
       const { completedSteps, items, workflow: before } = checkpoint
       for (const { unit, stepIndex, subStep } of completedSteps) {
@@ -181,8 +179,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
     'PL-WHY-01',
     'a plan with `changes: ignore` says why it skips a recorded unit: completed, assumed, or accepted despite a change',
     (edited) => {
-      const plan = acceptedPlan(edited, { changes: 'ignore' })
-      if (plan === undefined) return
+      const plan = given(acceptedPlan(edited, { changes: 'ignore' }))
       const fingerprints = fingerprintsIn(edited)
       for (const decision of plan.decisions) {
         const record = Units.get(edited.checkpoint.completedSteps, decision.unit)
@@ -200,8 +197,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
     'a unit whose recorded output its task rejects is never skipped: the plan is refused and names the unit',
     (of) => momentAndIndex(of),
     ([moment, index]) => {
-      const name = recordedAt(moment, index)
-      if (name === undefined) return
+      const name = given(recordedAt(moment, index))
       const refusing = redeclared(moment.workflow, name, (task) => ({
         ...task,
         accepts: () => E.left({ path: '$', expected: 'something else' })
@@ -235,7 +231,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       const decoded = decode(damaged.content)
       if (E.isLeft(decoded)) return
       const checkpoint = decoded.right
-      if (acceptedPlan({ checkpoint, workflow }) === undefined) return
+      given(acceptedPlan({ checkpoint, workflow }))
       const { state, completedSteps } = checkpoint
       const { steps } = checkpoint.workflow
       const done = recorded(checkpoint)
@@ -272,14 +268,7 @@ const fingerprintsIn = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, s
   new Map(unitsIn(workflow, checkpoint.items).map(({ unit, step }) => [unit, recordedFingerprint(step)]))
 
 /** The step names of each sequence before and after the edit. */
-const sequencesIn = ({
-  checkpoint: { workflow, items },
-  workflow: edited
-}: Moment): ReadonlyArray<{
-  readonly parent: Unit | undefined
-  readonly namesBefore: ReadonlyArray<string>
-  readonly namesAfter: ReadonlyArray<string>
-}> => {
+const sequencesIn = ({ checkpoint: { workflow, items }, workflow: edited }: Moment) => {
   const names = (all: ReadonlyArray<Named>): ReadonlyArray<string> => all.map(({ name }) => name)
   const inside = unitsIn(edited, items).flatMap(({ unit, step, stepIndex }) => {
     const was = find(workflow, items, unit, stepIndex)?.definition
@@ -287,7 +276,8 @@ const sequencesIn = ({
       ? [{ parent: unit, namesBefore: names(was.steps), namesAfter: names(step.steps) }]
       : []
   })
-  return [{ parent: undefined, namesBefore: names(workflow.steps), namesAfter: names(edited.steps) }, ...inside]
+  const root: Unit | undefined = undefined
+  return [{ parent: root, namesBefore: names(workflow.steps), namesAfter: names(edited.steps) }, ...inside]
 }
 
 /** Whether a unit was added to an existing composite, and not by a change of kind. */

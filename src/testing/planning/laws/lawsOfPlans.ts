@@ -9,11 +9,13 @@ import { planResume } from '../../../domain/plan/planResume.js'
 import { isTop, isWithin } from '../../../domain/workflow/Unit.js'
 import { edit, workflowEdit } from '../arbitrary/edits.js'
 import { chooseOptions } from '../arbitrary/options.js'
-import type { PlanLaw } from './PlanLaw.js'
+import { moment, momentWithOptions, undisturbedRun } from '../arbitrary/runs.js'
+import { isSubStep, unitsIn } from '../arbitrary/tree.js'
 import {
   acceptedPlan,
   checkDecision,
   dataOf,
+  given,
   law,
   lawOfChoices,
   lawOfEdits,
@@ -25,10 +27,8 @@ import {
   withoutSubSteps,
   works
 } from './PlanLaw.js'
-import { moment, momentWithOptions, undisturbedRun } from '../arbitrary/runs.js'
-import { isSubStep, unitsIn } from '../arbitrary/tree.js'
 
-export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
+export const lawsOfPlans = [
   law(
     'PL-PLAN-01',
     'planning is deterministic and changes neither checkpoint, workflow nor options',
@@ -82,8 +82,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     }
   ),
   lawOfEdits('PL-PLAN-05', 'a plan without options schedules no completed unit, whatever edit it accepts', (edited) => {
-    const plan = acceptedPlan(edited)
-    if (plan === undefined) return
+    const plan = given(acceptedPlan(edited))
     const done = recorded(edited.checkpoint)
     for (const name of scheduled(plan)) assert.ok(!done.has(name), `${name} is completed, and the plan runs it`)
   }),
@@ -92,8 +91,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     'startIndex and skipSteps follow from the decisions, and retryCurrent from the state',
     momentWithOptions,
     ({ moment, options }) => {
-      const plan = acceptedPlan(moment, options)
-      if (plan === undefined) return
+      const plan = given(acceptedPlan(moment, options))
       const steps = plan.decisions.filter(({ unit }) => isTop(unit))
       const first = steps.find(({ _tag }) => _tag !== 'Skip')
       const { state } = moment.checkpoint
@@ -113,8 +111,8 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     'PL-MORE-01',
     'completing a unit adds no unit to those that the plan runs',
     undisturbedRun,
-    (run, choices, samples) => {
-      const { evidence: _, ...options } = chooseOptions(choices, run, samples)
+    (run, choices) => {
+      const { evidence: _, ...options } = chooseOptions(choices, run)
       for (const { change, before, after } of transitions(run)) {
         if (change._tag !== 'UnitCompleted') continue
         const [earlier, later] = [acceptedPlan(before, options), acceptedPlan(after, options)]
@@ -134,9 +132,8 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       // The edited definition of a unit in flight may explain changed evidence of earlier units.
       const isBegun = moment.checkpoint.state.stepIndex >= edited.first || moment.checkpoint.pending.size > 0
       if (isBegun && options.evidence?.some((found) => 'changed' in found) === true) return
-      const before = acceptedPlan(moment, options)
-      const after = acceptedPlan({ ...moment, ...edited }, options)
-      if (before === undefined || after === undefined) return
+      const before = given(acceptedPlan(moment, options))
+      const after = given(acceptedPlan({ ...moment, ...edited }, options))
       const earlier = (plan: ResumePlan) => plan.decisions.filter(({ stepIndex }) => stepIndex < edited.first)
       assert.deepEqual(earlier(after), earlier(before))
     }

@@ -13,11 +13,16 @@ import type { OfUnit } from '../../../domain/checkpoint/Units.js'
 import * as Units from '../../../domain/checkpoint/Units.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
-import { noFaults } from '../arbitrary/Choices.js'
-import type { PlanLaw } from './PlanLaw.js'
+import { ifTag } from '../../byTag.js'
+import type { Choices } from '../arbitrary/Choices.js'
+import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
+import { momentWithOptions, run, undisturbedRun } from '../arbitrary/runs.js'
+import { answered, answerAndCrash, finish, follow, withoutPending } from '../arbitrary/simulate.js'
+import { isSubStep } from '../arbitrary/tree.js'
 import {
   acceptedPlan,
   checkDecision,
+  given,
   law,
   lawOfChoices,
   assertNamesAbandoned,
@@ -30,20 +35,14 @@ import {
   withoutSubSteps,
   works
 } from './PlanLaw.js'
-import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
-import type { Samples } from '../arbitrary/Samples.js'
-import { momentWithOptions, run, undisturbedRun } from '../arbitrary/runs.js'
-import { answered, answerAndCrash, finish, follow, withoutPending } from '../arbitrary/simulate.js'
-import { isSubStep } from '../arbitrary/tree.js'
 
-export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
+export const lawsOfRuns = [
   law(
     'PL-END-01',
     'following a plan to its end leaves nothing to schedule, whatever its options',
     momentWithOptions,
-    ({ moment, options }, samples) => {
-      const done = followed(moment, options, samples)?.done
-      if (done === undefined) return
+    ({ moment, options }, calm) => {
+      const done = given(followed(moment, options, calm)?.done)
       const after = planOf(done)
       assert.deepEqual(scheduled(after), [])
       assert.equal(after.startIndex, done.workflow.steps.length)
@@ -55,9 +54,8 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'PL-END-02',
     'following a plan runs exactly what it schedules',
     momentWithOptions,
-    ({ moment, options }, samples) => {
-      const way = followed(moment, options, samples)
-      if (way === undefined) return
+    ({ moment, options }, calm) => {
+      const way = given(followed(moment, options, calm))
       const { plan, done } = way
       const maps = done.changes.flatMap((change) => (change._tag === 'Expanded' ? [change.unit] : []))
       const started = done.changes
@@ -70,25 +68,19 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       assert.deepEqual(begun.sort(), [...scheduled(plan)].sort())
     }
   ),
-  law(
-    'PL-PREFIX-01',
-    'each checkpoint that a run saves can be planned and resumed to completion',
-    run,
-    (run, samples) => {
-      for (const moment of run.trail) {
-        if (moment.within === true) continue
-        planOf(moment)
-        assert.deepEqual(scheduled(planOf(finish(moment, samples))), [])
-      }
+  law('PL-PREFIX-01', 'each checkpoint that a run saves can be planned and resumed to completion', run, (run, calm) => {
+    for (const moment of run.trail) {
+      if (moment.within === true) continue
+      planOf(moment)
+      assert.deepEqual(scheduled(planOf(finish(moment, calm))), [])
     }
-  ),
+  }),
   lawOfChoices(
     'PL-KEEP-01',
     'recorded overrides bind a resume without options, even after a crash: assumed units are skipped, and forced units run',
     momentWithOptions,
-    ({ moment, options: wanted }, choices, samples) => {
-      const decided = answerAndCrash(moment, choices, wanted, samples)
-      if (decided === undefined) return
+    ({ moment, options: wanted }, choices) => {
+      const decided = given(answerAndCrash(moment, choices, wanted))
       const { plan, options, saved } = decided
       const again = planOf(saved)
       const tags = (plan: ResumePlan) =>
@@ -188,8 +180,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
         ...[...State.inFlight(state), ...State.failures(state)].map(({ unit }) => unit),
         ...[...moment.checkpoint.completedSteps].flatMap(({ inDoubt = [] }) => inDoubt)
       ])
-      const plan = acceptedPlan(moment, options)
-      if (plan === undefined) return
+      const plan = given(acceptedPlan(moment, options))
       for (const { unit } of openQuestions(plan)) {
         const isBegun = [...known].some((name) => isWithin(name, unit))
         assert.ok(isBegun, `${unit} never started, and gets a question`)
@@ -203,30 +194,25 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     (run) => {
       const inDoubt = new Set<string>()
       const tasks = unitsOf(run)
-      for (const change of run.changes) {
-        switch (change._tag) {
-          case 'AttemptStarted':
-            for (const { unit } of change.attempts) {
+      const answers = ({ unit }: { readonly unit: Unit }): void => void inDoubt.delete(unit)
+      const fails = ({ unit, outcome }: { readonly unit: Unit; readonly outcome?: Outcome | undefined }): void => {
+        if (outcome === 'notApplied') inDoubt.delete(unit)
+      }
+      for (const change of run.changes)
+        ifTag(change, {
+          AttemptStarted: ({ attempts }) => {
+            for (const { unit } of attempts) {
               if (tasks.get(unit)?.idempotent === false || isSubStep(unit))
                 assert.ok(!inDoubt.has(unit), `${unit} is in doubt, and starts without an answer`)
               inDoubt.add(unit)
             }
-            break
-          case 'AttemptFailed':
-          case 'JobEnded':
-            if (change.outcome === 'notApplied') inDoubt.delete(change.unit)
-            break
-          case 'UnitFailed':
-            if (change.last?.outcome === 'notApplied') inDoubt.delete(change.unit)
-            break
-          case 'Confirmed':
-          case 'Assumed':
-            inDoubt.delete(change.unit)
-            break
-          default:
-            break
-        }
-      }
+          },
+          AttemptFailed: fails,
+          JobEnded: fails,
+          UnitFailed: ({ unit, last }) => fails({ unit, outcome: last?.outcome }),
+          Confirmed: answers,
+          Assumed: answers
+        })
     }
   ),
   law('PL-JOB-01', 'a unit with a pending job never starts again unless the job was abandoned', run, (run) => {
@@ -277,11 +263,11 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
 const followed = (
   found: Moment,
   options: PlanOptions,
-  samples: Samples
+  calm: Choices
 ): { readonly plan: ResumePlan; readonly done: SimulatedRun } | undefined => {
-  const moment = withoutPending(found, samples)
-  const chosen = answered(moment, noFaults, options, samples)
-  return E.isLeft(chosen) ? undefined : { ...chosen.right, done: follow(moment, chosen.right, samples) }
+  const moment = withoutPending(found, calm)
+  const chosen = answered(moment, calm, options)
+  return E.isLeft(chosen) ? undefined : { ...chosen.right, done: follow(moment, chosen.right, calm) }
 }
 
 const renewedBy = (change: Change, before: Checkpoint, after: Checkpoint): ReadonlyArray<Unit> => {
@@ -316,33 +302,22 @@ const startedBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, StartedU
   const started = new Map<string, StartedUnit>()
   const failed = (unit: Unit, next: number, outcome: Outcome): void =>
     void started.set(unit, { next, mayHaveActed: outcome === 'unknown' })
-  for (const change of changes) {
-    switch (change._tag) {
-      case 'AttemptStarted':
-        for (const { unit, attempt } of change.attempts) started.set(unit, { next: attempt, mayHaveActed: true })
-        break
-      case 'AttemptFailed':
-        failed(change.unit, change.attempt + 1, change.outcome)
-        break
-      case 'JobEnded':
-        failed(change.unit, 1, change.outcome)
-        break
-      case 'JobSubmitted':
-      case 'WaitStarted':
-      case 'Suspended':
-        started.set(change.unit, { next: 1, mayHaveActed: true, waits: true })
-        break
-      case 'UnitFailed':
-        if (change.last !== undefined) failed(change.unit, 1, change.last.outcome)
-        break
-      case 'UnitCompleted':
-      case 'Assumed':
-      case 'Confirmed':
-        started.delete(change.unit)
-        break
-      default:
-        break
-    }
-  }
+  const waits = ({ unit }: OfUnit): void => void started.set(unit, { next: 1, mayHaveActed: true, waits: true })
+  const ends = ({ unit }: OfUnit): void => void started.delete(unit)
+  for (const change of changes)
+    ifTag<Change, void>(change, {
+      AttemptStarted: ({ attempts }) => {
+        for (const { unit, attempt } of attempts) started.set(unit, { next: attempt, mayHaveActed: true })
+      },
+      AttemptFailed: ({ unit, attempt, outcome }) => failed(unit, attempt + 1, outcome),
+      JobEnded: ({ unit, outcome }) => failed(unit, 1, outcome),
+      UnitFailed: ({ unit, last }) => last && failed(unit, 1, last.outcome),
+      JobSubmitted: waits,
+      WaitStarted: waits,
+      Suspended: waits,
+      UnitCompleted: ends,
+      Assumed: ends,
+      Confirmed: ends
+    })
   return started
 }
