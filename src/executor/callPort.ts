@@ -26,8 +26,9 @@ const TAGS: Readonly<Record<PortError['_tag'], FieldTypes>> = {
   Corrupt: { where: 'string', why: 'string' },
   UnsupportedFormat: { where: 'string', found: 'number', supported: 'number' },
   TooLarge: { where: 'string', bytes: 'number', limitBytes: 'number', biggest: 'array' },
-  InvalidRunId: { runId: 'string', why: 'string' },
-  InvalidArtifactId: { id: 'string', why: 'string' },
+  // The caller may have passed an id that is no string.
+  InvalidRunId: { why: 'string' },
+  InvalidArtifactId: { why: 'string' },
   InvalidPointer: { where: 'string', why: 'string' },
   Insecure: { where: 'string', why: 'string' },
   ReadFailed: { code: 'string', where: 'string', operation: 'string' },

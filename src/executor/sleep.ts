@@ -8,10 +8,10 @@ export const { setImmediate: nextTurn } = globalThis
 /** How often a waiting process looks for answers and requests, at most. */
 export const LOOK_MILLIS = 1_000
 
-/**
- * Resolves after the time, or when the signal fires, even if the clock then rejects, as `node:timers/promises` does. A clock that resolves or
- * rejects at once still lets the event loop turn: else a caller that sleeps repeatedly would block the process.
- */
+/** Resolves in the next turn. A loop that sleeps waits for it, too: a clock that ends each sleep at once would block the process. */
+export const turn = (): Promise<void> => new Promise((resolve) => void nextTurn(resolve))
+
+/** Resolves after the time, or when the signal fires, even if the clock then rejects, as `node:timers/promises` does. */
 export const sleep = async (clock: Clock, millis: number, signal: AbortSignal): Promise<void> => {
   try {
     const sleeping: unknown = clock.sleep(millis, signal)
@@ -20,7 +20,6 @@ export const sleep = async (clock: Clock, millis: number, signal: AbortSignal): 
   } catch {
     // The caller checks its signal.
   }
-  await new Promise<void>((resolve) => void nextTurn(resolve))
 }
 
 /** Sleeps, and leaves no listener on the signal `stopping`, which outlives the sleep. */

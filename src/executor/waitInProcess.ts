@@ -8,7 +8,7 @@ import { load } from './callPort.js'
 import type { RunError } from './errors/RunError.js'
 import type { Failed, Interrupted, Pending, RunOutcome } from './RunOutcome.js'
 import { timestamp } from './RunScope.js'
-import { LOOK_MILLIS, sleepUnless, stopwatch } from './sleep.js'
+import { LOOK_MILLIS, sleepUnless, stopwatch, turn } from './sleep.js'
 import { restoreStored, stoppedIn } from './storage/stored.js'
 
 type Ended<Outputs> = E.Either<RunError, RunOutcome<Outputs>>
@@ -58,6 +58,7 @@ const waitUntilDue = async (
     const left = due - clock.now()
     if (left <= 0) return 'due'
     await sleepUnless(clock, Math.min(left, pause), interrupt.signal)
+    await turn()
     if (interrupt.signal.aborted) return 'over'
     const elapsed = stopwatch(clock)
     const stored = await load(environment, runId)

@@ -15,7 +15,7 @@ import type { RunError } from '../executor/errors/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { report, timestamp } from '../executor/RunScope.js'
 import { onAbort } from '../executor/onAbort.js'
-import { LOOK_MILLIS, sleep, sleepUnless, stopwatch, ticks } from '../executor/sleep.js'
+import { LOOK_MILLIS, sleep, sleepUnless, stopwatch, ticks, turn } from '../executor/sleep.js'
 import type { ListedRun, RunSummary, RunView } from '../executor/storage/runs.js'
 import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
@@ -322,6 +322,7 @@ const retryUndecided = async (host: Host): Promise<void> => {
       continue
     }
     await sleepUnless(clock, LOOK_MILLIS, interrupt.signal)
+    await turn()
     for (const [runId, { run, since }] of [...host.undecided]) {
       if (ticks(clock) - since >= undecidedMillis) host.undecided.delete(runId)
       else if (!host.active.has(runId)) await resumeSoon(host, run)
@@ -343,6 +344,7 @@ const watch = async (host: Host): Promise<void> => {
     const ignore = onAbort(interrupt.signal, () => waking.abort())
     await sleep(clock, pause, waking.signal)
     ignore()
+    await turn()
     if (isStopped(host)) return
     const now = clock.now()
     untilLook -= waking.signal.aborted ? Math.max(0, Math.min(pause, now - before)) : pause

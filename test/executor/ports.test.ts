@@ -368,7 +368,18 @@ test.each(Object.entries({ collectEvidence, hasWorkspace }))(
   }
 )
 
-test.each(Object.entries({ cancel, cleanWorkspace, mergeWorkspace, pause }))(
+const ofOneRun: Readonly<Record<string, (id: string) => Executor<unknown>>> = {
+  cancel,
+  cleanWorkspace,
+  mergeWorkspace,
+  pause,
+  resume: (id) => resume(once(), id),
+  run: (id) => run(once(), id, {}),
+  start: (id) => start(once(), id, {}),
+  viewRun
+}
+
+test.each(Object.entries(ofOneRun))(
   '%s without an id is refused as InvalidRunId, even if the environment has not the port that it needs',
   async (_, call) => {
     refused(await call(undefined as never)(nodeEnvironment(memoryStorage()))(), 'InvalidRunId')

@@ -14,7 +14,7 @@ import { hasCode } from '../../domain/workflow/Node.js'
 import { waitsFor } from '../../domain/workflow/needs.js'
 import { runStarted } from './runTask.js'
 import type { Ending, StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
-import { nextTurn } from '../sleep.js'
+import { turn } from '../sleep.js'
 import type { Place } from '../Values.js'
 
 /** How a group ended. `Bug`: the executor or a port threw, which neither may. */
@@ -231,7 +231,7 @@ const makeMailbox = <A>(): {
     take: async (expected) => {
       if (items.length === 0) await new Promise<void>((resolve) => (wake = resolve))
       wake = undefined
-      if (items.length < expected) await new Promise<void>((resolve) => nextTurn(resolve))
+      if (items.length < expected) await turn()
       const taken = items
       items = []
       return taken

@@ -13,7 +13,7 @@ import type { NotRemoved } from '../workspace/onSuccess.js'
 import { notRemoved, removeChecked, removeRun, RESUMED, whyKept } from '../workspace/onSuccess.js'
 import { argumentProblems, unless } from '../arguments.js'
 import { describe } from '../errors/describe.js'
-import { nextTurn } from '../sleep.js'
+import { turn } from '../sleep.js'
 import type { RunSummary } from './runs.js'
 import { listStored, storedRun } from './runs.js'
 
@@ -169,8 +169,8 @@ const removeEach = async <A>(
 ) => {
   const reasons: Array<NotRemoved | undefined> = []
   let next = 0
-  let turn: Promise<void> = Promise.resolve()
-  const ownTurn = (): Promise<void> => (turn = turn.then(() => new Promise((resolve) => void nextTurn(resolve))))
+  let last: Promise<void> = Promise.resolve()
+  const ownTurn = (): Promise<void> => (last = last.then(turn))
   const removeNext = async (): Promise<void> => {
     while (next < runs.length && !interrupt.signal.aborted) {
       const index = next++
