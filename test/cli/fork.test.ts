@@ -24,7 +24,7 @@ test('a fork keeps the records before its step and starts there, and the printed
     code: 0,
     signal: null,
     stdout:
-      'Run new-1 starts at pack with the records of old-1, 1 of 3 steps completed. Until you resume it, its status is interrupted\n',
+      'Run new-1 starts at pack with the records of old-1, 1 of 3 steps done. Until you resume it, its status is interrupted\n',
     stderr: 'Resume with:\n  dogear resume new-1\n'
   })
   await place.shell('rm broken')

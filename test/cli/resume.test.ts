@@ -211,7 +211,7 @@ describe('the chosen workflow', () => {
     expect(stderr).toContain('Set the name of the workflow to "three" again, then resume\n')
   })
 
-  test('a completed step that was changed is refused with both fingerprints, and flags accept the change', async () => {
+  test('a resume refuses a changed completed step and prints both fingerprints, and flags accept the change', async () => {
     await failedRun('r')
     place.write('w.yml', three.replace('echo one', 'echo ONE'))
     place.write('fixed', '')

@@ -228,7 +228,7 @@ steps:
       "w.yml:11:11: "a b" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters; the "summary" of a step may have spaces",
       "w.yml:12:5: a task has either "shell" or "run", not both",
       "w.yml:12:10: "run" needs a command",
-      "w.yml:14:11: groups of wave "checks" depend on each other in a cycle; remove one of their needs: unit, lint",
+      "w.yml:14:11: groups unit, lint of wave "checks" depend on each other in a cycle; remove one of their needs",
       "w.yml:15:16: "onFailure" must be finish, continue or halt, not "stop"",
       "w.yml:16:18: "concurrency" must be a whole number from 1 to 10000, not the number 0",
       "w.yml:18:7: group "unit" of wave "checks" needs "nope", which is not a group of that wave; fix its needs",

@@ -429,7 +429,7 @@ describe('a checkpoint of format 1', () => {
     assert.deepEqual([...completedSteps], [{ unit: 'build', stepIndex: 0, output: null, ...times, ...usual }])
   })
 
-  test('a step or record with the default of an omitted field is refused, so that each has one stored form', () => {
+  test('a stored step or record that spells out a default is refused, so that each has one stored form', () => {
     const plain = stored['plain'] as JsonObject & { readonly completedSteps: ReadonlyArray<JsonObject> }
     const { fingerprint } = W.task('any')
     const long = { _tag: 'Task', name: 'build', fingerprint, idempotent: true }
@@ -510,7 +510,7 @@ describe('the validation of stored content', () => {
   const at = (value: Json, path: ReadonlyArray<string>): Json =>
     path.reduce<Json>((inner, key) => (inner as JsonObject)[key] as Json, value)
 
-  test('stored content with a value of another type, or with null, is refused at every place', () => {
+  test('stored content is refused if any value has another type or is null', () => {
     for (const { value, read } of all) {
       for (const path of pathsIn(value)) {
         const was = at(value, path)

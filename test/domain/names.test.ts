@@ -171,7 +171,7 @@ describe('a definition', () => {
           group('free')
         ])
       ],
-      'groups of wave "w" depend on each other in a cycle; remove one of their needs: x, y, z'
+      'groups x, y, z of wave "w" depend on each other in a cycle; remove one of their needs'
     ]
   ]
 

@@ -171,7 +171,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       { syntax: '[answer]', text: 'again, keep or done, to a question of a resume' }
     ],
     summary: 'answer a unit that waits (--value), or a question of a resume',
-    text: 'With --value, answers a unit that [waits for an answer](waiting.md), or that will. With again, keep or done, answers the [question that a resume would ask](editing-and-resuming.md#questions) about a unit, also of a run that a program started; of several questions, --confirm answers the others. The answer is recorded, and checked by the program when it resumes the run. Exits with 4 if the unit has an answer already or takes none.',
+    text: 'With --value, answers a unit that [waits for an answer](waiting.md), or that will. With again, keep or done, answers a [question that a resume would ask](editing-and-resuming.md#questions) about a unit, even if a program started the run; --confirm answers further questions. The answer is recorded, and checked by the program when it resumes the run. Exits with 4 if the unit has an answer already or takes none.',
     flags: [
       { syntax: '--value <json>', text: 'the answer, as JSON' },
       { syntax: '--value-file <file>', text: 'the file that holds the answer, as JSON' },
@@ -263,7 +263,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'prune',
     args: [],
     summary: 'delete the state of completed and cancelled runs',
-    text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than do not protect, and what is left of runs that never started. Asks first about runs; in a pipe it needs --yes. Exits with 5 if one of these is damaged, and so stays, or could not be deleted.',
+    text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than do not protect, and what is left of runs that never started. Asks before it deletes runs; in a pipe needs --yes. Exits with 5 if one stays because it is damaged or cannot be deleted.',
     flags: [
       { syntax: '--keep <n>', text: 'keep the n runs of each workflow that changed last' },
       { syntax: '--older-than <duration>', text: 'keep runs that last changed within this time: 12h, 30d' },

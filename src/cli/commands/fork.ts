@@ -62,7 +62,7 @@ export const forkCommand = async (context: Context, id: string, flags: Flags): P
   if (again.length > 0) screen.warn(repetition(newId, again, 'already completed'))
   if (doubted.length > 0) screen.warn(repetition(newId, doubted, 'may already have taken effect'))
   if (!json && input.right !== undefined) screen.line(replaced(fromStep, checkpoint, input.right))
-  const steps = `${made.right.checkpoint.completedSteps.steps} of ${workflow.steps.length} steps completed`
+  const steps = `${made.right.checkpoint.completedSteps.steps} of ${workflow.steps.length} steps done`
   const untilResumed = `Until you resume it, its status is ${status(made.right.checkpoint, false)}`
   const line = `Run ${newId} starts at ${fromStep} with the records of ${runId}, ${steps}. ${untilResumed}`
   const document = { run_id: newId, forked_from: runId, from_step: fromStep }

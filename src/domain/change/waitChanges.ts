@@ -67,7 +67,7 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
   return E.right({ answers: Units.append(self.answers, { unit, value, by, at }) })
 }
 
-/** Marks the attempt of a task as suspended. It must name open waits only, or nothing would wake it. */
+/** Marks the attempt of a task as suspended. `waits` must be open waits, or nothing would wake it. */
 export const suspended = (self: Fields, change: Change.Suspended): Result => {
   const { unit, waits } = change
   const { state } = self

@@ -25,8 +25,8 @@ export type PrunableStatus = (typeof PRUNABLE)[number]
 /**
  * Which runs to remove, among those with one of `statuses` (default: {@link FINISHED}):
  *
- * - `keep`: this number of the newest runs of each workflow stays.
- * - `olderThanMillis`: runs that ended or changed more recently stay.
+ * - `keep`: of each workflow, this many runs that changed last stay.
+ * - `olderThanMillis`: runs that changed more recently stay.
  *
  * With both, a run is removed only if neither keeps it. `findExpired` and `prune` refuse a policy with none.
  *
@@ -40,7 +40,7 @@ export interface RetentionPolicy {
 
 /**
  * The facts of a run that a policy needs. `isHeld`: a live process owns it; `isDamaged`: its newest state cannot be read; `endedAtMillis`:
- * when it ended or last changed, since 1970-01-01 UTC.
+ * when it last changed, since 1970-01-01 UTC.
  */
 export interface RetainedRun {
   readonly runId: string

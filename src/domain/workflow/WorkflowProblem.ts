@@ -268,7 +268,7 @@ export const describeProblem = (problem: WorkflowProblem): string => {
     case 'NeedCycle':
       return problem.groups.length === 1
         ? `group "${listed(problem.groups)}" of wave "${problem.unit}" needs itself; remove it from its needs`
-        : `groups of wave "${problem.unit}" depend on each other in a cycle; remove one of their needs: ${listed(problem.groups)}`
+        : `groups ${listed(problem.groups)} of wave "${problem.unit}" depend on each other in a cycle; remove one of their needs`
   }
 }
 

@@ -220,8 +220,8 @@ const outputOf = ({ convert }: SubStepCall, record: OutputRecord): CallEnd => {
 
 /**
  * Returns whether an earlier attempt may have done the work of this call, which was idempotent then: it completed and its record was dropped, it
- * failed with an unknown outcome, or its start was not recorded. There are two signs of the latter: its task was edited since, or the first call of
- * its name is recorded as idempotent. None counts after an answer or option that lets this call run again.
+ * failed with an unknown outcome, or its start was not recorded. Two signs show the last case: its task was edited since, or the first call of its
+ * name is recorded as idempotent. None counts after an answer or option that lets this call run again.
  */
 const mayHaveActed = ({ root }: Level, { unit }: SubStepCall): boolean => {
   const { recorder, consented, before } = root.scope
@@ -230,7 +230,7 @@ const mayHaveActed = ({ root }: Level, { unit }: SubStepCall): boolean => {
   if ([...confirmed, ...consented].some((one) => isWithin(unit, one))) return false
   const [recorded, failed] = [before.completedSteps, State.failures(before.state)]
   const [record, failure] = [Units.get(recorded, unit), Units.get(failed, unit)]
-  // It has done no more than that.
+  // The record or failure decides.
   if (record !== undefined || failure !== undefined) return isIdempotentStep(record) || endedUnknown(failure)
   if (!root.isRepeated) return false
   const first = withoutNumber(unit)

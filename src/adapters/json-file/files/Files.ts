@@ -116,7 +116,7 @@ export const areFolders = (fs: FileSystem, ...paths: ReadonlyArray<string>): E.E
 
 const LINK_REMEDY = 'to keep state elsewhere, move the whole state folder (a link to the state folder is fine)'
 
-/** Checks that the state folder is a folder, and that neither it nor, if it is a link, its target is `foreign`. A missing one passes. */
+/** Checks that the state folder is a folder, and that neither it nor, if a link, its target is another user's. A missing one passes. */
 export const checkRoot = (fs: FileSystem, root: string): E.Either<FileError, void> => {
   try {
     for (const path of [root, `${root}/.`]) {
