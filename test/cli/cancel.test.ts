@@ -23,7 +23,7 @@ test('a cancelled live run ends its current steps; resume without an id ignores 
   expect(await place.dogear(['cancel', 'r'])).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(
-      /^Run r is cancelled once its current steps have ended, unless it has completed by then \(process \d+ on .+\)\n$/
+      /^Cancelling run r once its current steps have ended, unless it has completed by then \(process \d+ on .+\)\n$/
     ) as string
   })
   place.write('go', '')

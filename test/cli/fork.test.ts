@@ -112,7 +112,7 @@ test('a fork warns of completed steps that are not idempotent and run again, and
   await released({ 'w.yml': WORKFLOW.replace(`keys' }`, `keys', idempotent: false }`) })
   const again = await place.dogear(['fork', 'old-1', '--from-step', 'version', '--id', 'new-1'])
   expect(again.stderr).toBe(
-    'warning: Run new-1 will run pack without asking and under a new idempotency key, although it is not idempotent and already completed\n' +
+    'warning: Run new-1 will run "pack" unasked and under a new idempotency key, although it is not idempotent and already completed\n' +
       'Resume with:\n  dogear resume new-1\n'
   )
   expect((await place.dogear(['fork', 'old-1', '--from-step', 'send', '--id', 'new-2'])).stderr).not.toContain(
@@ -133,7 +133,7 @@ steps:
   const { code, stderr } = await place.dogear(['fork', 'old-1', '--from-step', 'pack', '--id', 'new-1'])
   expect(code).toBe(0)
   expect(stderr).toContain(
-    'warning: Run new-1 will run pay without asking and under a new idempotency key, although it is not idempotent and may already have taken effect\n'
+    'warning: Run new-1 will run "pay" unasked and under a new idempotency key, although it is not idempotent and may already have taken effect\n'
   )
   await place.dogear(['resume', 'new-1'])
   expect(place.read('log')).toBe('paid\npaid\n')

@@ -577,7 +577,7 @@ steps:
     }
   )
 
-  test('a step in doubt that an edit declares idempotent still runs again with --from-step only with consent', async () => {
+  test('--from-step needs consent to run a step in doubt again, even if an edit declares it idempotent', async () => {
     const publish = "steps: [{ name: publish, shell: 'echo published >> log; exit 1'"
     within({ 'w.yml': `${publish}, idempotent: false }]` })
     await place.dogear(['run', 'w.yml', '--id', 'r'])

@@ -66,7 +66,7 @@ test('a fork warns of sub-steps that are not idempotent: those that completed, a
   place = sandbox({ 'host.mjs': program })
   const forked = async (id: string) => (await place.dogear(['fork', 'r', '--from-step', 'agent', '--id', id])).stderr
   await host('crash')
-  const repeats = 'will run agent/pay without asking and under a new idempotency key, although it is not idempotent and'
+  const repeats = 'will run "agent/pay" unasked and under a new idempotency key, although it is not idempotent and'
   expect(await forked('f-1')).toContain(`warning: Run f-1 ${repeats} may already have taken effect\n`)
   expect((await host('answer')).code).toBe(0)
   expect(await forked('f-2')).toContain(`warning: Run f-2 ${repeats} already completed\n`)

@@ -43,7 +43,7 @@ test('an answer to a path with an unescaped item key is refused, and the error s
   const options = { id: 'r', storage: memoryStorage() }
   const sign = workflow('sign').map('pages', { forEach: () => KEYS, key: (key) => key }, { waitFor: {} })
   await runOutcome(sign, options)
-  await assert.rejects(answer({ ...options, unit: 'pages/a b', value: 1 }), /Cannot answer pages\/a b .*pages\/a%20b/)
+  await assert.rejects(answer({ ...options, unit: 'pages/a b', value: 1 }), /Cannot answer "pages\/a b" .*pages\/a%20b/)
   assert.ok(await answer({ ...options, unit: 'pages/a%20b', value: 1 }))
 })
 

@@ -8,7 +8,7 @@ import { runOutcome, workflow } from '../../src/promise/index.js'
 describe('the option signal', () => {
   const waiting = workflow('w').step('one', () => new Promise<void>(() => undefined))
 
-  test('the option signal stops a run even if a complete environment is passed', async () => {
+  test('the option `signal` stops a run even with a complete environment', async () => {
     const storage = memoryStorage()
     const stopper = new AbortController()
     const ending = runOutcome(waiting, {

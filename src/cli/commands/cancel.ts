@@ -20,9 +20,9 @@ export const cancelCommand = async (context: Context, id: string): Promise<Resul
     return E.left(refused('NothingToStop', [message], [showHint(context, runId)]))
   }
   const requested = answer._tag === 'Requested'
-  const what = requested
-    ? `is cancelled once its current steps have ended, unless it has completed by then (${processText(answer.holder)})`
-    : `is cancelled${answer._tag === 'AtRest' ? ' already' : ''}`
+  const line = requested
+    ? `Cancelling run ${runId} once its current steps have ended, unless it has completed by then (${processText(answer.holder)})`
+    : `Run ${runId} is cancelled${answer._tag === 'AtRest' ? ' already' : ''}`
   const status = requested ? 'running' : 'cancelled'
-  return printDone(context, { run_id: runId, requested, status }, `Run ${runId} ${what}`)
+  return printDone(context, { run_id: runId, requested, status }, line)
 }

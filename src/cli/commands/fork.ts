@@ -8,7 +8,7 @@ import { status } from '../../domain/checkpoint/Checkpoint.js'
 import { isDone } from '../../domain/change/transitionParts.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { JsonObject } from '../../domain/data/Json.js'
-import { listed } from '../../domain/data/listed.js'
+import { quoted } from '../../domain/data/listed.js'
 import { nonIdempotent } from '../../domain/workflow/Node.js'
 import { allInDoubt, nonIdempotentSubSteps } from '../../domain/plan/subSteps.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -71,7 +71,7 @@ export const forkCommand = async (context: Context, id: string, flags: Flags): P
 
 const repetition = (newId: string, units: ReadonlyArray<string>, earlier: string): string => {
   const [keys, are] = units.length === 1 ? ['a new idempotency key', 'it is'] : ['new idempotency keys', 'they are']
-  return `Run ${newId} will run ${listed(units)} without asking and under ${keys}, although ${are} not idempotent and ${earlier}`
+  return `Run ${newId} will run ${quoted(units)} unasked and under ${keys}, although ${are} not idempotent and ${earlier}`
 }
 
 /** A fork works without the file; only it knows all inputs. */

@@ -18,7 +18,7 @@ import {
 import * as Units from '../checkpoint/Units.js'
 import { isChild, isSubStepPath } from '../workflow/Unit.js'
 
-/** Starts a wait of a unit or in a task's code. A wait that restarts after a rejected answer drops the answer. */
+/** Starts a wait step or a wait in a task's code. A wait that restarts after a rejected answer drops the answer. */
 export const waitStarted = (self: Fields, change: Change.WaitStarted): Result => {
   const { unit, wait, at: startedAt } = change
   const inTree = unitAt(self, unit)

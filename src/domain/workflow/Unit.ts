@@ -1,8 +1,8 @@
 /** Paths of units from the root of their workflow: `build`, `checks/unit`. No other module splits a path. */
 
 /**
- * The names of a unit and of its ancestors, from the top, joined by `/`. Characters other than letters, digits, `.`, `_` and `-` are
- * escaped, so that no two units share a path. A repeated sub-step ends with `#2`, `#3` and so on.
+ * The names of a unit and of its ancestors, from the top, joined by `/`. Characters other than `A-Z a-z 0-9 . _ -` are escaped, so
+ * that no two units share a path. A repeated sub-step ends with `#2`, `#3` and so on.
  */
 export type Unit = string
 

@@ -36,9 +36,7 @@ export const describe = (refused: AnswerRefused): string => {
 
 /** Describes the refusal without a remedy in terms of calls; the command adds its own. */
 export const describeWithoutRemedy = (refused: AnswerRefused): string =>
-  `Cannot answer ${nameOf(refused)} of run ${refused.runId}: ${reasonOf(refused)}`
-
-const nameOf = ({ unit }: AnswerRefused): string => (unit === '' ? '""' : unit)
+  `Cannot answer "${refused.unit}" of ${refused.runId}: ${reasonOf(refused)}`
 
 const reasonOf = (refused: AnswerRefused): string => {
   const { why, expected, decision } = refused
@@ -52,12 +50,12 @@ const reasonOf = (refused: AnswerRefused): string => {
 
 /** Names the units that can take an answer. */
 const othersOf = (refused: AnswerRefused): string => {
-  const { why, waiting, decision } = refused
+  const { unit, why, waiting, decision } = refused
   const isUnknown = why === 'UnknownUnit'
   const isQuestion = why === 'NotAsked'
   if (waiting.length > 0) {
     const heading = isQuestion ? 'units with an open question' : 'these units need an answer'
-    return `; ${heading}: ${waiting.join(', ')}${isUnknown || isQuestion ? didYouMean(nameOf(refused), waiting) : ''}`
+    return `; ${heading}: ${waiting.join(', ')}${isUnknown || isQuestion ? didYouMean(unit, waiting) : ''}`
   }
   if (isUnknown) return '; check its path'
   // `confirm` (`NotAsked`) does not know which units wait.
@@ -73,6 +71,7 @@ const whatItIs = (decision: Decision, why: AnswerRefused['why']): string => {
       return `it needs no answer (${reason})`
     case 'Poll':
       if ('answered' in decision.reason) return reason
+      if (why === 'NotAWait' && decision.reason._tag === 'AnswerPending') return 'it takes no answer itself'
       return `it ${why === 'NotAsked' ? reason.replace(/^waits for an answer/, WAITS_FOR_A_VALUE) : reason}`
     case 'Confirm':
       return `it does not wait for a value: ${describeQuestion(decision)}`

@@ -60,7 +60,7 @@ describe('the order of a claim', () => {
     assert.ok(calls.findLastIndex(({ target }) => target === journalOf(root, 3)) > synced)
   })
 
-  test('a claim records what it found with a separate sync', async () => {
+  test('a claim syncs separately what it has found', async () => {
     const root = folder()
     await work(next(root), [1])
     const { fs, calls } = recorded()

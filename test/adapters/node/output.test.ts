@@ -64,7 +64,7 @@ describe('limited output', () => {
     assert.equal(keeper.truncatedBytes(), BYTES.length)
   })
 
-  test('the kept output is a copy of the chunks', () => {
+  test('keepTail copies each chunk', () => {
     const chunk = Buffer.from('abc')
     const keeper = keepTail(10)
     keeper.add(chunk)

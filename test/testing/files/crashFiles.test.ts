@@ -111,7 +111,7 @@ describe('unsynced content', () => {
     assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['', '...', 'one', 'two'])
   })
 
-  test('unsynced content may be a preallocated tail without lines or without its length', async () => {
+  test('a power cut can lose the lines or the length of an unsynced preallocated tail', async () => {
     const files = crashFiles()
     const fd = await write(files.fs, '/a', 'one')
     await sync(files.fs, fd)

@@ -88,7 +88,7 @@ export const namesIn = async (fs: FileSystem, path: string): Promise<E.Either<Fi
   }
 }
 
-/** Returns whether the path exists. Anything but a folder, and a folder of another user, is `Insecure`. */
+/** Returns whether the path exists. Anything but a folder, and a `foreign` folder, is `Insecure`. */
 export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, boolean> => {
   try {
     const stats = fs.lstatSync(path)

@@ -132,7 +132,7 @@ export const sumIn = (bytes: Buffer): string => bytes.toString('latin1', Line.SU
 /** A disk writes a sector completely or not at all. */
 const SECTOR_BYTES = 512
 
-/** True if sectors of a line never reached the disk: runs of NUL bytes that begin where it or a sector begins, and end where one ends. */
+/** True if sectors of a line never reached the disk: each run of NUL bytes begins with the line or a sector, and ends with a sector. */
 const hasHole = (text: Buffer, offset: number): boolean => {
   let from = text.indexOf(0)
   if (from === -1) return false
