@@ -587,6 +587,15 @@ steps:
     expect(refused.stderr).toContain('may already have taken effect, and would run again: publish.')
   })
 
+  test('a resume counts the loaded steps among those before an edit, and says that nothing is left to do', async () => {
+    const steps = ['a', 'b', 'c'].map((name) => `{ name: ${name}, shell: 'true' }`)
+    within({ 'w.yml': `steps: [${steps.join(', ')}]` })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('w.yml', `steps: [${steps.slice(1).join(', ')}]`)
+    const { code, stderr } = await place.dogear(['resume', 'r', '--changes', 'ignore'])
+    expect([code, stderr]).toEqual([0, 'Run r: nothing left to do\n'])
+  })
+
   test('the answer "again" about a step in doubt is the consent that --from-step needs to run it again', async () => {
     within({
       'w.yml': `

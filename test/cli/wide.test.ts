@@ -36,7 +36,7 @@ const narrated = (
     },
     verbose,
     steps,
-    loaded: 0,
+    loaded: { completed: 0, total: steps.length },
     assumed: new Set(),
     now: () => now
   })
@@ -194,7 +194,7 @@ test('a rewound wave does not count as done until it has completed again', () =>
     },
     verbose: false,
     steps: steps as unknown as StepEntry[],
-    loaded: 0,
+    loaded: { completed: 0, total: steps.length },
     assumed: new Set(),
     now: () => 0
   })

@@ -129,7 +129,14 @@ const start = async (context: PromptContext, workflow: Loaded, given: Given, fla
   const known = checkVariables(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
   printWarnings(context, workflow)
-  const execution = { workflow, runId, folder: context.folder, done: 0, isNew: true, merging: flags } as const
+  const execution = {
+    workflow,
+    runId,
+    folder: context.folder,
+    loaded: { completed: 0, total: workflow.file.steps.length },
+    isNew: true,
+    merging: flags
+  } as const
   const { program, reporter } = programFor(context, execution)
   const { workspace: kind } = workflow.file
   if (kind === 'worktree') await warnOfUncommitted(context)

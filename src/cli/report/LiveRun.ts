@@ -1,4 +1,5 @@
 /** The state of a live run, as its events say: what is in flight, what is done, and how much ended in which way. */
+import type { progress } from '../../domain/checkpoint/Checkpoint.js'
 import type { Decision } from '../../domain/plan/Plan.js'
 import { definitionAt, isComposite } from '../../domain/workflow/Node.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -9,12 +10,12 @@ import type { StepEntry } from '../workflow/WorkflowFile.js'
 import type { Wave, Waves } from './waves.js'
 import * as WavesOf from './waves.js'
 
-/** `loaded`: how many steps of a resumed run were completed; `assumed`: the units that an earlier answer assumed done. */
+/** `loaded`: how many steps of a resumed run were completed, before an edit; `assumed`: the units that an earlier answer assumed done. */
 export interface Options {
   readonly screen: Screen
   readonly verbose: boolean
   readonly steps: ReadonlyArray<StepEntry>
-  readonly loaded: number
+  readonly loaded: ReturnType<typeof progress>
   readonly assumed: ReadonlySet<Unit>
   readonly now: () => number
 }

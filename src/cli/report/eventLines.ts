@@ -140,15 +140,15 @@ const reaction = (answer: Exclude<CheckAnswer, 'abort'>, previousWave: Unit | un
 }
 
 const planned = (run: LiveRun, { runId, resumed, plan }: Of<'RunPlanned'>): Lines => {
-  const { verbose, loaded } = run
+  const { verbose, loaded, steps } = run
   const { style } = run.screen
-  const { length: total } = run.steps
+  const { completed, total } = loaded
   if (!resumed) return [style.bold(`Run ${runId} started`)]
   const abandons = describeAbandons(plan).map(warningIn(style))
-  if (plan.startIndex === total && loaded === total) return [`Run ${runId}: nothing left to do`, ...abandons]
+  if (plan.startIndex === steps.length && completed === total) return [`Run ${runId}: nothing left to do`, ...abandons]
   return [
     style.bold(`Resuming run ${runId}`),
-    `Loaded checkpoint: ${loaded}/${total} steps completed`,
+    `Loaded checkpoint: ${completed}/${total} steps completed`,
     ...skipped(run, plan),
     ...(verbose
       ? explain(plan, new Date(run.now()).toISOString())

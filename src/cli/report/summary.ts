@@ -6,8 +6,8 @@ import type { StepEntry } from '../workflow/WorkflowFile.js'
 import type { LiveRun } from './LiveRun.js'
 
 /** Detects a resume that had nothing to do. */
-export const isNothingLeft = ({ loaded, steps, decisions }: LiveRun): boolean =>
-  loaded === steps.length && [...decisions.values()].every(({ _tag }) => _tag === 'Skip')
+export const isNothingLeft = ({ loaded, decisions }: LiveRun): boolean =>
+  loaded.completed === loaded.total && [...decisions.values()].every(({ _tag }) => _tag === 'Skip')
 
 /** For example `Run completed in 3.1 s: 2 steps ran, 2 skipped`. */
 export const completedText = (run: LiveRun): string => `Run completed in ${counts(run, 'ran')}`

@@ -4,6 +4,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { subprocess, systemClock } from '../../../adapters/node/index.js'
+import type { progress } from '../../../domain/checkpoint/Checkpoint.js'
 import { status } from '../../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import type { Confirm, ResumePlan, Run } from '../../../domain/plan/Plan.js'
@@ -51,7 +52,8 @@ export interface Execution {
   readonly workflow: Loaded
   readonly runId: string
   readonly folder: string
-  readonly done: number
+  /** Of the stored run, before an edit. */
+  readonly loaded: ReturnType<typeof progress>
   readonly isNew?: true
   readonly merging?: Flags
   /** A working tree that the caller already read. */
@@ -63,14 +65,14 @@ export interface Execution {
 
 export const programFor = (
   context: PromptContext,
-  { workflow, folder, done, assumed = new Set() }: Execution
+  { workflow, folder, loaded, assumed = new Set() }: Execution
 ): { readonly program: AnyProgram; readonly reporter: Reporter.Reporter } => {
   const { file, path } = workflow
   const reporter = Reporter.make({
     screen: context.screen,
     verbose: context.verbose,
     steps: file.steps,
-    loaded: done,
+    loaded,
     assumed,
     now: systemClock.now
   })

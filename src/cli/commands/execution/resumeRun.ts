@@ -36,7 +36,7 @@ export const resumeRun = async (
     workflow,
     runId,
     folder: checkpoint.workspace?.path ?? context.folder,
-    done: progress(checkpoint).completed,
+    loaded: progress(checkpoint),
     assumed: new Set(Array.from(checkpoint.completedSteps).flatMap((one) => (one.assumed === true ? [one.unit] : []))),
     merging: flags,
     onPlanned: (plan: ResumePlan) => {
