@@ -356,11 +356,8 @@ describe('the types', () => {
   })
 
   test.each([
-    ['a module-aware consumer', ['--profile', 'esm-only']],
-    [
-      'a CommonJS consumer of every entry point but dogear/testing',
-      ['--profile', 'node16', '--exclude-entrypoints', './testing']
-    ]
+    ['dogear/testing by ES modules', ['--profile', 'esm-only', '--entrypoints', './testing']],
+    ['every other entry point by both kinds of modules', ['--profile', 'node16', '--exclude-entrypoints', './testing']]
   ])('every resolution of %s finds the right types', async (_, profile) => {
     const attw = join(root, 'node_modules/.bin/attw')
     const how = [...profile, '--no-definitely-typed', '--format', 'ascii', '--no-color']
