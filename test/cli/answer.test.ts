@@ -43,7 +43,7 @@ test('a pending run without an owner accepts an answer, which the program finds 
   expect(await place.dogear(['answer', 'r-1', 'approve', '--value', '{"by":"ada"}'])).toEqual({
     code: 0,
     signal: null,
-    stdout: 'Recorded the answer to "approve" of r-1\n',
+    stdout: 'Recorded the answer to "approve" of run r-1\n',
     stderr: 'Resume it in the program that started it. Show it with:\n  dogear show r-1\n'
   })
   place.write('signature.json', '"ok"\n')
@@ -136,7 +136,7 @@ test.each([
   const { code, stderr } = await place.dogear(['answer', 'r-1', unit, '--value', 'true'])
   expect(code).toBe(4)
   expect(linesOf(stderr)).toEqual([
-    `dogear: Cannot answer "${unit}" of r-1: ${why}`,
+    `dogear: Cannot answer "${unit}" of run r-1: ${why}`,
     ...more,
     'Answer approve with:',
     '  dogear answer r-1 approve --value JSON'
@@ -148,7 +148,7 @@ test('an answer is refused if its run waits for no answer, and the output ends w
   await place.dogear(['run', 'w.yml', '--id', 'file'])
   const refused = await place.dogear(['answer', 'file', 'only', '--value', 'true'])
   expect(refused.code).toBe(4)
-  expect(refused.stderr).toContain('"only" of file: it needs no answer (failed')
+  expect(refused.stderr).toContain('"only" of run file: it needs no answer (failed')
   place.write('go', '')
   expect(await follow(refused)).toMatchObject({ code: 0 })
 })
@@ -280,7 +280,7 @@ test('`--value` for a question and `answer again` for a wait are refused, each w
   await resting()
   const word = await place.dogear(['answer', 'r-1', 'approve', 'again'])
   expect(linesOf(word.stderr)).toEqual([
-    'dogear: Cannot answer "approve" of r-1: it waits for a value, not for again, keep or done: Publish?',
+    'dogear: Cannot answer "approve" of run r-1: it waits for a value, not for again, keep or done: Publish?',
     'Answer approve with:',
     '  dogear answer r-1 approve --value JSON'
   ])
@@ -290,7 +290,7 @@ test('`--value` for a question and `answer again` for a wait are refused, each w
   expect([value.code, linesOf(value.stderr)]).toEqual([
     4,
     [
-      'dogear: Cannot answer "pay" of question: it does not wait for a value: "pay" may already have taken effect, and is not idempotent: it failed: exit code 1',
+      'dogear: Cannot answer "pay" of run question: it does not wait for a value: "pay" may already have taken effect, and is not idempotent: it failed: exit code 1',
       'For example:',
       '  dogear answer question pay again'
     ]
@@ -303,7 +303,7 @@ test('`answer again` for a wait that is already answered is refused, and the mes
   await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
   const refused = await place.dogear(['answer', 'r-1', 'approve', 'again'])
   expect(linesOf(refused.stderr)).toEqual([
-    'dogear: Cannot answer "approve" of r-1: its answer is recorded',
+    'dogear: Cannot answer "approve" of run r-1: its answer is recorded',
     'To run again from "approve" on, resume with `fromStep`',
     'Resume it in the program that started it. Show it with:',
     '  dogear show r-1'
@@ -315,7 +315,7 @@ test('`answer again` for a wait whose time limit has passed is refused, and the 
   await place.dogear(['run', 'w.yml', '--id', 'late'])
   await delay(60)
   expect(linesOf((await place.dogear(['answer', 'late', 'approve', 'again'])).stderr)).toEqual([
-    'dogear: Cannot answer "approve" of late: its time limit is over, and it ends with WAIT_TIMEOUT; resume until it waits again, then answer',
+    'dogear: Cannot answer "approve" of run late: its time limit is over, and it ends with WAIT_TIMEOUT; resume until it waits again, then answer',
     'Resume with:',
     '  dogear resume late'
   ])
@@ -329,7 +329,7 @@ test('a missing or empty unit is refused with the command that lists the units',
     ['dogear: missing required argument "unit"', 'List the units with:', '  dogear show r-1']
   ])
   const empty = await place.dogear(['answer', 'r-1', '', '--value', '1'])
-  expect(linesOf(empty.stderr)[0]).toContain('Cannot answer "" of r-1: the run has no such unit')
+  expect(linesOf(empty.stderr)[0]).toContain('Cannot answer "" of run r-1: the run has no such unit')
 })
 
 test('a missing answer to a step that does not wait is refused, and the example answers the unit that waits', async () => {
@@ -337,7 +337,7 @@ test('a missing answer to a step that does not wait is refused, and the example 
   const refused = await place.dogear(['answer', 'r-1', 'publish'])
   expect(refused.code).toBe(4)
   expect(linesOf(refused.stderr)).toEqual([
-    'dogear: Cannot answer "publish" of r-1: it needs no answer (not started); these units need an answer: approve',
+    'dogear: Cannot answer "publish" of run r-1: it needs no answer (not started); these units need an answer: approve',
     'Answer approve with:',
     '  dogear answer r-1 approve --value JSON'
   ])

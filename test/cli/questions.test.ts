@@ -45,7 +45,7 @@ test.each([
     await killed()
     expect(await place.dogear(['answer', 'o-1', 'charge', ...words])).toMatchObject({
       code: 0,
-      stdout: 'Recorded the answer to "charge" of o-1\n',
+      stdout: 'Recorded the answer to "charge" of run o-1\n',
       stderr: 'Resume it in the program that started it. Show it with:\n  dogear show o-1\n'
     })
     expect((await host()).stdout).toBe(said)
@@ -58,7 +58,7 @@ test('an answer that counts the last step as done says that the run is completed
   expect((await place.dogear(['run', 'w.yml', '--id', 'p-1'])).code).toBe(1)
   expect(await place.dogear(['answer', 'p-1', 'pay', 'done'])).toMatchObject({
     code: 0,
-    stdout: 'Recorded the answer to "pay" of p-1, which is completed now\n',
+    stdout: 'Recorded the answer to "pay" of run p-1, which is completed now\n',
     stderr: 'Show the run with:\n  dogear show p-1\n'
   })
 })
@@ -107,16 +107,16 @@ test.each([
   [
     ['chagre', 'again'],
     4,
-    'Cannot answer "chagre" of o-1: the run has no such unit; these units need an answer: charge. Did you mean "charge"?'
+    'Cannot answer "chagre" of run o-1: the run has no such unit; these units need an answer: charge. Did you mean "charge"?'
   ],
   [
     ['ship', 'again'],
     4,
-    'Cannot answer "ship" of o-1: it needs no answer (not started); units with an open question: charge'
+    'Cannot answer "ship" of run o-1: it needs no answer (not started); units with an open question: charge'
   ],
-  [['ship', '--value', '1'], 4, 'Cannot answer "ship" of o-1: it needs no answer (not started)'],
-  [['ship'], 4, 'Cannot answer "ship" of o-1: it needs no answer (not started)'],
-  [['shop', '--value', '1'], 4, 'Cannot answer "shop" of o-1: the run has no such unit; check its path']
+  [['ship', '--value', '1'], 4, 'Cannot answer "ship" of run o-1: it needs no answer (not started)'],
+  [['ship'], 4, 'Cannot answer "ship" of run o-1: it needs no answer (not started)'],
+  [['shop', '--value', '1'], 4, 'Cannot answer "shop" of run o-1: the run has no such unit; check its path']
 ])('an answer that fits no open question is refused, and nothing is recorded: %j', async (words, code, message) => {
   await killed()
   const refused = await place.dogear(['answer', 'o-1', ...words])
@@ -220,7 +220,7 @@ test.each([
     expect([refused.code, linesOf(refused.stderr)]).toEqual([
       4,
       [
-        expect.stringMatching(/^dogear: Cannot answer "b" of f-1: it needs no answer \(failed: /),
+        expect.stringMatching(/^dogear: Cannot answer "b" of run f-1: it needs no answer \(failed: /),
         'Resume with:',
         '  dogear resume f-1',
         'To count it and all before it as done:',
@@ -232,7 +232,7 @@ test.each([
     expect([over.code, linesOf(over.stderr)]).toEqual([
       4,
       [
-        'dogear: Cannot answer "a" of f-1: it needs no answer (completed)',
+        'dogear: Cannot answer "a" of run f-1: it needs no answer (completed)',
         'Show the run with:',
         '  dogear show f-1',
         'To run again from "a" on:',
@@ -253,7 +253,7 @@ test('a step that waits for its job takes no answer: the message says so, and ea
     expect([refused.code, linesOf(refused.stderr)]).toEqual([
       4,
       [
-        expect.stringMatching(/^dogear: Cannot answer "train" of j-1: it waits for its job, submitted at .+: 7$/),
+        expect.stringMatching(/^dogear: Cannot answer "train" of run j-1: it waits for its job, submitted at .+: 7$/),
         'Poll the job with:',
         '  dogear poll j-1',
         'To abandon the job and run again from "train" on:',
@@ -272,7 +272,7 @@ test('the example printed for an unknown unit answers all open questions', async
   expect(linesOf(valued.stderr).at(-1)).toBe('  dogear answer p-1 all/charge again --confirm all/invoice=again')
   const refused = await place.dogear(['answer', 'p-1', 'all', 'again'])
   expect(linesOf(refused.stderr)).toEqual([
-    'dogear: Cannot answer "all" of p-1: a resume asks no question about it; units with an open question: all/charge, all/invoice',
+    'dogear: Cannot answer "all" of run p-1: a resume asks no question about it; units with an open question: all/charge, all/invoice',
     'For example:',
     '  dogear answer p-1 all/charge again --confirm all/invoice=again'
   ])

@@ -126,7 +126,7 @@ test('a late answer is refused with the command that ends the wait', async () =>
   const { code, stderr } = await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
   expect(code).toBe(4)
   expect(linesOf(stderr)).toEqual([
-    'dogear: Cannot answer "approve" of r-1: its time limit is over, and it ends with WAIT_TIMEOUT; resume until it waits again, then answer',
+    'dogear: Cannot answer "approve" of run r-1: its time limit is over, and it ends with WAIT_TIMEOUT; resume until it waits again, then answer',
     'Resume with:',
     '  dogear resume r-1'
   ])

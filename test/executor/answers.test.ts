@@ -35,7 +35,7 @@ describe("the name of an answer's author", () => {
     assert.equal(error.why, 'InvalidName')
     assert.equal(
       describeError(error),
-      'Cannot answer "ok" of r: `by` must have 1 to 512 characters and no control characters; pass another name'
+      'Cannot answer "ok" of run r: `by` must have 1 to 512 characters and no control characters; pass another name'
     )
     right(await process.storage.claim('r', { host: 'other', pid: 1 })())
     refused(await answer('r', 'ok', 1, { by })(process.environment)(), 'AnswerRefused')
@@ -121,7 +121,7 @@ describe('the size of an answer', () => {
       const error = refused(await answer('r', 'ok', 'x'.repeat(16_777_215))(process.environment)(), 'AnswerRefused')
       assert.equal(
         describeError(error),
-        'Cannot answer "ok" of r: the answer must be at most 16777216 bytes of JSON, not 16777217; answer with the path of a file'
+        'Cannot answer "ok" of run r: the answer must be at most 16777216 bytes of JSON, not 16777217; answer with the path of a file'
       )
       assert.deepEqual(right(await requests.list('r')()), [])
       assert.equal(

@@ -141,10 +141,10 @@ describe('a step that is not idempotent and may have taken effect', () => {
     const error = refused(await answering(world, 'ship', DONE), 'AnswerRefused')
     assert.equal(
       describeError(error),
-      'Cannot answer "ship" of r: it needs no answer (not started); units with an open question: pay/charge'
+      'Cannot answer "ship" of run r: it needs no answer (not started); units with an open question: pay/charge'
     )
     const none = { ...error, waiting: [] }
-    assert.equal(describeError(none), 'Cannot answer "ship" of r: it needs no answer (not started); resume the run')
+    assert.equal(describeError(none), 'Cannot answer "ship" of run r: it needs no answer (not started); resume the run')
     refused(await answering(world, 'pay/charge', KEEP), 'PlanError')
     assert.equal((await storedIn(world)).revision, before)
   })
@@ -158,7 +158,7 @@ describe('a step that is not idempotent and may have taken effect', () => {
     const error = refused(await answering(world, 'pay/charge', answer as never), 'AnswerRefused')
     assert.equal(
       describeError(error),
-      `Cannot answer "pay/charge" of r: the answer must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not ${found}`
+      `Cannot answer "pay/charge" of run r: the answer must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not ${found}`
     )
   })
 
@@ -455,13 +455,13 @@ describe('the error of a refused answer', () => {
       'a pending job',
       pipe(Program.start('w'), Program.step('a', { job })),
       'a',
-      /^Cannot answer "a" of r: it waits for its job, submitted at \S+: 7; poll the run, or, to abandon the job, resume with `fromStep` "a"$/
+      /^Cannot answer "a" of run r: it waits for its job, submitted at \S+: 7; poll the run, or, to abandon the job, resume with `fromStep` "a"$/
     ],
     [
       'a step that sleeps',
       pipe(Program.start('w'), Program.sleep('a', { millis: 60_000 })),
       'a',
-      /^Cannot answer "a" of r: it sleeps until \S+Z; resume the run$/
+      /^Cannot answer "a" of run r: it sleeps until \S+Z; resume the run$/
     ],
     [
       'a completed step',
@@ -471,13 +471,13 @@ describe('the error of a refused answer', () => {
         Program.step('b', boom)
       ),
       'a',
-      /^Cannot answer "a" of r: it needs no answer \(completed\); a resume with `fromStep` "a" runs it again$/
+      /^Cannot answer "a" of run r: it needs no answer \(completed\); a resume with `fromStep` "a" runs it again$/
     ],
     [
       'a failed step that runs again',
       pipe(Program.start('w'), Program.step('a', boom)),
       'a',
-      /^Cannot answer "a" of r: it needs no answer \(failed: boom\); resume the run, or, to count it as done, resume with a later step as `fromStep`, if there is one$/
+      /^Cannot answer "a" of run r: it needs no answer \(failed: boom\); resume the run, or, to count it as done, resume with a later step as `fromStep`, if there is one$/
     ]
   ])('the error says what a resume does with the unit, and which call helps: %s', async (_, program, unit, message) => {
     assert.match(await why(program, unit), message)
@@ -487,14 +487,14 @@ describe('the error of a refused answer', () => {
   test('the error for a wait in the code of a task says to pass a value with `answer`', async () => {
     assert.equal(
       await why(suspended, 't/ok'),
-      'Cannot answer "t/ok" of r: it waits for a value, not for again, keep or done: Go?; pass a value with `answer`'
+      'Cannot answer "t/ok" of run r: it waits for a value, not for again, keep or done: Go?; pass a value with `answer`'
     )
   })
 
   test('the error for a value given to a step in doubt says to use `confirm`', async () => {
     assert.equal(
       await why(pipe(Program.start('w'), Program.step('pay', { ...boom, idempotent: false })), 'pay', 1),
-      'Cannot answer "pay" of r: it does not wait for a value: "pay" may already have taken effect, and is not idempotent: it failed: boom; answer with `confirm`, or with the option `confirm` of a resume'
+      'Cannot answer "pay" of run r: it does not wait for a value: "pay" may already have taken effect, and is not idempotent: it failed: boom; answer with `confirm`, or with the option `confirm` of a resume'
     )
   })
 })

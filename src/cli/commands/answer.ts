@@ -70,7 +70,7 @@ export const answerCommand = async (
     const [end, next] = E.isLeft(now)
       ? ['', []]
       : [now.right.status === 'completed' ? ', which is completed now' : '', continuing(context, now.right)]
-    const line = `Recorded the answer to "${unit}" of ${runId}${end}`
+    const line = `Recorded the answer to "${unit}" of run ${runId}${end}`
     return printDone(context, { run_id: runId, unit, requested: false }, line, next)
   }
   const line = `Run ${runId} takes the answer to ${unit} before its next unit (${processText(answered.right.holder)})`

@@ -36,7 +36,7 @@ export const describe = (refused: AnswerRefused): string => {
 
 /** Describes the refusal without a remedy in terms of calls; the command adds its own. */
 export const describeWithoutRemedy = (refused: AnswerRefused): string =>
-  `Cannot answer "${refused.unit}" of ${refused.runId}: ${reasonOf(refused)}`
+  `Cannot answer "${refused.unit}" of run ${refused.runId}: ${reasonOf(refused)}`
 
 const reasonOf = (refused: AnswerRefused): string => {
   const { why, expected, decision } = refused
