@@ -135,7 +135,7 @@ export const crashSchedule = (
 ): fc.Arbitrary<CrashSchedule> => {
   const { units = [], maxCalls = 16, maxEffects = 0, maxRequests = 0 } = options
   const at = (tag: CrashPoint['_tag'], max: number, unit = {}): ReadonlyArray<fc.Arbitrary<CrashPoint>> => {
-    if (max === 0) return []
+    if (max <= 0) return []
     const how = fc.constantFrom(...(HOWS[tag] as ReadonlyArray<CrashPoint['how']>))
     return [taggedObject(tag, { ...unit, n: fc.integer({ min: 1, max }), how }) as fc.Arbitrary<CrashPoint>]
   }

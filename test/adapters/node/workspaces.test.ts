@@ -246,6 +246,15 @@ describe('worktrees', () => {
     }
   })
 
+  test('a commit of a worktree whose folder was deleted says that there is no such folder', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    rmSync(worktree.root, { recursive: true })
+    const refused = await left(repository.all.commit('r', worktree))
+    assert.ok(refused._tag === 'WorkspaceFailed')
+    assert.equal(refused.why, `no such folder: ${worktree.root}`)
+  })
+
   test.each([
     ['is refused by a hook', 'exit 1', 'it ended with 1'],
     ['is killed by a signal', 'kill -TERM $PPID; sleep 1', 'it was ended by SIGTERM']

@@ -1,5 +1,6 @@
 /** Calls the `git` command. */
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 
 /** How a git process exited. `cause`: Node's error, if the exit code is not 0. */
@@ -47,7 +48,12 @@ export const git = (
       if (error === null) return done(E.right({ code: 0, stdout, stderr }))
       if (typeof error.code === 'number') return done(E.right({ code: error.code, stdout, stderr, cause: error }))
       const code = typeof error.code === 'string' ? error.code : (error.signal ?? 'UNKNOWN')
-      const message = typeof error.signal === 'string' ? `it was ended by ${error.signal}` : error.message
+      const message =
+        typeof error.signal === 'string'
+          ? `it was ended by ${error.signal}`
+          : existsSync(folder)
+            ? error.message
+            : `no such folder: ${folder}`
       done(E.left({ code, message, cause: error }))
     })
     child.stdin?.on('error', () => undefined)
