@@ -159,8 +159,8 @@ const notStarted =
     if (!existsSync(cwd)) return { _tag: 'NotStarted', code, message: `no such folder: ${cwd}` }
     const name = what._tag === 'Argv' ? what.argv[0] : 'the shell'
     // The first line of a script names its interpreter.
-    const of = name.includes('/') && existsSync(resolve(cwd, name)) ? 'the interpreter of ' : ''
-    return { _tag: 'NotStarted', code, message: `not found: ${of}${name}` }
+    const isThere = name.includes('/') && existsSync(resolve(cwd, name))
+    return { _tag: 'NotStarted', code, message: `not found: ${isThere ? `the interpreter of ${name}` : name}` }
   }
 
 const supervise =

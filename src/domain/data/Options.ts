@@ -230,7 +230,9 @@ export const callback = ofType('function', 'a function')
 export const oneOf =
   (...words: ReadonlyArray<string>): Check =>
   (value) =>
-    words.some((word) => word === value) ? undefined : orList(words.map((word) => `'${word}'`))
+    words.some((word) => word === value) ? undefined : either(words)
+
+const either = (words: ReadonlyArray<string>): string => orList(words.map((word) => `'${word}'`))
 
 export const arrayOf =
   (isItem: (value: unknown) => boolean, expected: string): Check =>
@@ -238,6 +240,6 @@ export const arrayOf =
     Array.isArray(value) && Array.from(value).every(isItem) ? undefined : expected
 
 export const eachOf = (...words: ReadonlyArray<string>): Check =>
-  arrayOf((item) => words.some((word) => word === item), `an array of ${orList(words.map((word) => `'${word}'`))}`)
+  arrayOf((item) => words.some((word) => word === item), `an array of ${either(words)}`)
 
 export const isText = (value: unknown): value is string => typeof value === 'string'
