@@ -131,8 +131,8 @@ const closeRoot = async (level: Level): Promise<Closed> => {
 }
 
 /**
- * Returns the recorded waits to drop: those that the repeated code did not call. If it calls one later, that wait starts from the beginning. A wait
- * that still has time left is kept, so that it does not start over.
+ * Returns the recorded waits to drop: those that the repeated code did not call and that do not end at a later time. If the code calls a dropped
+ * one later, that wait starts over.
  */
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
   Units.within(scope.recorder.checkpoint().pending, place.unit).flatMap((wait) => {
@@ -219,9 +219,9 @@ const outputOf = ({ convert }: SubStepCall, record: OutputRecord): CallEnd => {
 }
 
 /**
- * Returns whether an earlier attempt may have done the work of this call, which was idempotent then: it completed and its record was dropped, it
- * failed with an unknown outcome, or its start was not recorded. Two signs of a missing start: its task was edited since, or the first call of its
- * name is recorded as idempotent. Returns false if an answer or option lets this call run again.
+ * Returns whether an earlier attempt may have done the work of this call when it was idempotent: its record was dropped, it failed with an unknown
+ * outcome, or no start was recorded. A start may be missing if the task was edited since, or the first call of the same name is recorded as
+ * idempotent. Returns false if an answer or option lets this call run again.
  */
 const mayHaveActed = ({ root }: Level, { unit }: SubStepCall): boolean => {
   const { recorder, consented, before } = root.scope
