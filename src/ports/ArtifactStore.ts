@@ -23,8 +23,8 @@ export interface ArtifactInfo {
  * Stores the artifacts of runs. Run ids follow `RunId.parse` and artifact ids `ArtifactId.parse`; invalid ids are refused before anything
  * is read or written.
  *
- * Laws: a put that resolved is in every later `get` · `get` returns the data of one put, whole and unchanged, or fails with `Corrupt` · an
- * operation on one run, or one id, changes no other.
+ * Laws: a put that succeeded is not lost · `get` returns the data of one put, whole and unchanged, or fails with `Corrupt` · an operation on one
+ * run, or one id, changes no other.
  *
  * @category model
  */
