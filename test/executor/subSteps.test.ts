@@ -888,7 +888,7 @@ describe('a sub-step that is not idempotent', () => {
     const whole = await runs().go(async ({ step }) => await step('a', () => 1), { idempotent: false })
     assert.match(
       errorOf(whole).message,
-      /"agent" is not idempotent, so it can't call sub-step "a"; declare "idempotent: false" at the sub-step, not at "agent"$/
+      /"agent" is not idempotent, so it can't call sub-step "a"; declare "idempotent: false" at "a", not at "agent"$/
     )
   })
 

@@ -42,7 +42,7 @@ export const noRun = (name: string): StepFailure =>
 const notHere = (unit: Unit, name: string): StepFailure =>
   wrong(
     'SubStepNotAllowed',
-    `"${unit}" is not idempotent, so it can't call sub-step "${name}"; declare "idempotent: false" at the sub-step, not at "${unit}"`,
+    `"${unit}" is not idempotent, so it can't call sub-step "${name}"; declare "idempotent: false" at "${name}", not at "${unit}"`,
     'SUB_STEP_NOT_ALLOWED'
   )
 
