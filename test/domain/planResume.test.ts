@@ -770,7 +770,7 @@ describe('a supplied output', () => {
     const says = (output: unknown): PlanOptions => ({
       confirm: new Map([['pay', { _tag: 'Done', output: output as Json }]])
     })
-    const expected = 'a Map of answers by unit; the answer to "pay" must be plain JSON at $.at, not a Date'
+    const expected = 'a Map of answers by unit; the output for "pay" must be plain JSON at $.at, not a Date'
     const [problem] = problems(asked, workflow, says({ at: new Date(0) }))
     assert.deepEqual(problem, { _tag: 'InvalidOption', option: 'confirm', expected })
     const [first] = planned(asked, workflow, says({ a: 1, b: undefined })).decisions

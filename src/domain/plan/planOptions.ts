@@ -43,7 +43,8 @@ const answers: Check = (value) => {
   for (const [unit, answer] of (value as ReadonlyMap<unknown, unknown>).entries()) {
     if (typeof unit !== 'string') return `a Map of answers by unit; a unit must be a string, not ${kindOf(unit)}`
     const expected = notAnswer(answer)
-    if (expected !== undefined) return `a Map of answers by unit; the answer to "${unit}" must be ${expected}`
+    const what = ANSWERS.has(fieldsOf(answer)['_tag']) ? 'output for' : 'answer to'
+    if (expected !== undefined) return `a Map of answers by unit; the ${what} "${unit}" must be ${expected}`
   }
   return undefined
 }
