@@ -75,7 +75,7 @@ When a step fails: fix the cause or the file, then run "dogear resume".
 Exit codes:
   0 completed, or nothing left to do    4 refused, or cancelled
   1 a step or conformance case failed   5 state could not be read or written
-  2 wrong use, or a bad workflow file   6 fenced: superseded, or files deleted
+  2 wrong use, or a bad workflow file   6 fenced: superseded, or run deleted
   3 no such run                         70 a bug in dogear
                                         75 pending (job, timer, answer), or paused
   129, 130, 131, 143 stopped by SIGHUP, Ctrl+C, Ctrl+\\, SIGTERM`.split('\n')

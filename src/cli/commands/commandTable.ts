@@ -263,7 +263,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'prune',
     args: [],
     summary: 'delete the state of completed and cancelled runs',
-    text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than do not protect, and what is left of runs that never started. Asks before it deletes runs; in a pipe needs --yes. Exits with 5 if one stays because it is damaged or cannot be deleted.',
+    text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than do not protect, and what is left of runs that never started. Asks before it deletes runs; in a pipe needs --yes. Exits with 5 if one is damaged but readable, or cannot be deleted.',
     flags: [
       { syntax: '--keep <n>', text: 'keep the n runs of each workflow that changed last' },
       { syntax: '--older-than <duration>', text: 'keep runs that last changed within this time: 12h, 30d' },
