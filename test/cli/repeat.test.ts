@@ -544,7 +544,7 @@ describe('`resume --from-step` at a completed step of another kind', () => {
     expect(place.read('log')).toBe('paid\n')
   })
 
-  test('a resume does not submit the pending job of a step again that is now a wait beside a new step', async () => {
+  test('a resume does not resubmit the pending job of a step that is now a wait beside a new step', async () => {
     const job = 'job: { submit: "echo paid >> log; echo 7", poll: "exit 75" }, idempotent: false'
     const around = (...steps: readonly string[]): string =>
       `name: w\nsteps: [{ name: o, shell: "touch f", artifacts: [f] }, { name: q, shell: "true" }, ${steps.join(', ')}]\n`

@@ -100,7 +100,7 @@ describe('a map that is confirmed as done although an earlier step runs again', 
     ])
   })
 
-  test('a map stays confirmed as done if the step that runs again fails', async () => {
+  test('a map stays confirmed as done if an earlier step then fails', async () => {
     const world = await failed()
     ended(await newProcess(world).perform(resume(payments(world, ['list']), 'r', ALL_DONE)), 'Failed')
     ended(await newProcess(world).perform(resume(payments(world), 'r')), 'Completed')

@@ -124,7 +124,7 @@ describe('overlay mounts', () => {
     assert.equal(await seenBy(other), 'undecided')
   })
 
-  test('an owner is undecided for an overlay mount over its store', async ({ skip }) => {
+  test('an owner seen through an overlay mount is undecided', async ({ skip }) => {
     const base = folder()
     const { root, around } = overlay(base, 'upper')
     needs(skip, around)
