@@ -470,7 +470,7 @@ describe('the command that a failure prints', () => {
     const resumed = await place.shell(resume, { cwd: folder, environment: git })
     expect(resumed.code).toBe(0)
     const [, merge = ''] = /^To merge it into main:\n {2}(dogear .*)$/m.exec(resumed.stderr) ?? []
-    const [, byHand = ''] = /^Or by hand:\n {2}(git .*)$/m.exec(resumed.stderr) ?? []
+    const [, byHand = ''] = /^Or by hand, once main is checked out:\n {2}(git .*)$/m.exec(resumed.stderr) ?? []
     expect((await place.shell(byHand, { cwd: '/', environment: git })).code).toBe(0)
     expect((await place.shell(merge, { cwd: folder, environment: git })).code).toBe(0)
     expect(readFileSync(join(folder, 'one.txt'), 'utf8')).toBe('one\n')

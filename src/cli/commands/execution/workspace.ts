@@ -184,16 +184,21 @@ const keepingLines = (
   worktree: Worktree,
   work: Work | undefined
 ): ReadonlyArray<string> => {
-  const { repository, branch, into } = worktree
+  const { into } = worktree
   const empty = isEmpty(work)
   const hints: ReadonlyArray<Hint> = [
     ...(empty || into === undefined ? [] : [merging(context, runId, into)]),
-    ...(empty ? [] : [{ text: 'Or by hand:', command: commandOf(['git', '-C', repository, 'merge', branch]) }]),
+    ...(empty ? [] : [mergingByHand(worktree)]),
     deleting(context, runId, 'worktree')
   ]
   const what = empty ? 'nothing to merge' : describeWork(work)
   return [`Kept: ${placeOf(worktree)} (${what})`, ...linesOf(hints, context.screen.style)]
 }
+
+const mergingByHand = ({ repository, branch, into }: Worktree): Hint => ({
+  text: into === undefined ? 'Or by hand:' : `Or by hand, once ${into} is checked out:`,
+  command: commandOf(['git', '-C', repository, 'merge', branch])
+})
 
 export const merging = (context: Context, runId: string, into: string): Hint =>
   hintTo(context, `To merge it into ${into}:`, ['resume', runId, '--merge'])
