@@ -3,8 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as RunId from '../domain/checkpoint/RunId.js'
 import type { Check, OptionCheck, OptionProblem } from '../domain/data/Options.js'
 import { arrayOf, fieldsOf, isText, kindOf, optionProblems } from '../domain/data/Options.js'
-import { notStore } from '../domain/data/storeMethods.js'
-import type { Environment } from '../ports/Environment.js'
+import { environmentProblems } from './environmentProblems.js'
 import type { Executor } from './ExecutorCall.js'
 import type { InvalidOptions, RunError } from './errors/RunError.js'
 
@@ -22,36 +21,6 @@ export const unless =
 
 /** Checks the environment before it runs the executor. */
 export const inEnvironment = <A>(executor: Executor<A>): Executor<A> => unless([], () => executor)
-
-type Port = { readonly [K in keyof Environment]-?: object extends Pick<Environment, K> ? never : K }[keyof Environment]
-
-const PORTS: Readonly<Record<Port, true>> = {
-  storage: true,
-  clock: true,
-  tree: true,
-  owner: true,
-  interrupt: true,
-  events: true,
-  random: true,
-  graceMillis: true
-}
-
-const environmentProblems = (given: unknown): ReadonlyArray<OptionProblem> => {
-  const fields = fieldsOf(given)
-  const missing = Object.keys(PORTS).filter((port) => fields[port] === undefined)
-  if (missing.length > 0) {
-    const without = kindOf(given) === 'an object' ? ` without ${missing.join(', ')}` : ''
-    const expected = `an Environment, such as nodeEnvironment(storage), not ${kindOf(given)}${without}`
-    return [{ option: 'the environment', expected }]
-  }
-  const expected = store(fields['storage'])
-  return expected === undefined ? [] : [{ option: 'environment.storage', expected }]
-}
-
-export const store: Check = (value) => {
-  const wrong = notStore(value)
-  return wrong === undefined ? undefined : `a CheckpointStorage, such as jsonFileStorage('.dogear'), ${wrong}`
-}
 
 /** Returns the problem of a required argument, if it has one. */
 export const argumentProblems = (option: string, value: unknown, check: Check): ReadonlyArray<OptionProblem> => {

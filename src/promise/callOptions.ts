@@ -1,18 +1,8 @@
 /** Checks the arguments of `dogear/promise`: untyped hosts may pass anything, and an ignored option may repeat work or discard it. */
 import type { Check, OptionCheck, OptionProblem, OptionTable } from '../domain/data/Options.js'
-import {
-  anything,
-  callback,
-  fieldsOf,
-  having,
-  inside,
-  kindOf,
-  millis,
-  optionProblems,
-  signal,
-  text
-} from '../domain/data/Options.js'
-import { isProgram, isWorkflow, refusal, store, workflows } from '../executor/arguments.js'
+import { anything, fieldsOf, inside, kindOf, optionProblems, signal, text } from '../domain/data/Options.js'
+import { isProgram, isWorkflow, refusal, workflows } from '../executor/arguments.js'
+import { PORTS, store } from '../executor/environmentProblems.js'
 import { answerMap } from '../domain/plan/planOptions.js'
 import type { InvalidOptions } from '../executor/errors/RunError.js'
 import { ANSWER } from '../executor/requests/answer.js'
@@ -24,35 +14,11 @@ import { RESUME_ALL } from '../hosts/ResumeAllOptions.js'
 import type { Environment } from '../ports/Environment.js'
 import type { HostOptions } from './options.js'
 
-const object: Check = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object')
-
 /** Checks only that there is a value; the executor checks the value. */
 const present: Check = (value) => (value === undefined ? 'plain JSON; it is missing' : undefined)
 
-const interrupt: Check = (value) => {
-  const expected = 'an Interrupt, with signal and reason'
-  return signal(fieldsOf(value)['signal']) === undefined ? having(['reason'], expected)(value) : expected
-}
-
 /** The parts of an environment. Its storage is that of the call. */
-const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = {
-  storage: anything,
-  clock: having(['now', 'sleep'], 'a Clock, with now and sleep'),
-  tree: object,
-  owner: object,
-  interrupt,
-  events: having(['report'], 'Events, with report'),
-  random: callback,
-  graceMillis: millis,
-  onCheckFailed: callback,
-  artifacts: object,
-  secrets: having(['read'], 'Secrets, with read'),
-  archive: object,
-  requests: having(['leave', 'isAny', 'list', 'withdraw'], 'Requests, such as memoryRequests()'),
-  asyncContext: object,
-  workspaces: object,
-  around: callback
-}
+const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = { ...PORTS, storage: anything }
 
 const HOST: Readonly<Record<keyof HostOptions, OptionCheck>> = {
   storage: store,

@@ -7,7 +7,7 @@ import type { CheckpointStorage, StorageError } from '../ports/CheckpointStorage
 import type { Clock } from '../ports/Clock.js'
 import type { OptionTable } from '../domain/data/Options.js'
 import { anything, fieldsOf, kindOf, millis, oneOf, wholeFrom } from '../domain/data/Options.js'
-import { STORE_METHODS } from '../domain/data/storeMethods.js'
+import { STORE_METHODS } from '../domain/data/portMethods.js'
 import { orList } from '../domain/data/Suggestion.js'
 import type { TableOf } from './arguments.js'
 import { problemsOf, refuse } from './arguments.js'

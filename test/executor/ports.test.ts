@@ -339,7 +339,16 @@ describe('a call of an untyped program without a usable environment', () => {
     [nodeEnvironment(undefined as never), `${environment}an object without storage`],
     [{ ...whole, storage: {} }, `${storage}an object`],
     [{ ...whole, storage: '.dogear' }, `${storage}the string ".dogear"`],
-    [{ ...whole, storage: { ...store, history: undefined, remove: 1 } }, `${storage}an object without history, remove`]
+    [{ ...whole, storage: { ...store, history: undefined, remove: 1 } }, `${storage}an object without history, remove`],
+    [
+      { ...whole, asyncContext: { get: () => undefined } },
+      'environment.asyncContext must be an AsyncContext, such as that of nodeEnvironment, not an object without run'
+    ],
+    [
+      { ...whole, artifacts: {}, owner: 'me' },
+      'environment.owner must be an Owner, with host and pid, not the string "me"\n' +
+        '  environment.artifacts must be an ArtifactStore, such as fileArtifacts(folder), not an object'
+    ]
   ]
 
   test.each(Object.entries(calls))(

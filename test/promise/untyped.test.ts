@@ -168,12 +168,16 @@ describe('arguments of calls', () => {
       { id: 'r', environment: { clok: 1 } },
       'unknown option "environment.clok"; did you mean "environment.clock"?'
     ],
-    ['viewRun', { id: 'r', environment: { clock: {} } }, 'environment.clock must be a Clock, with now and sleep'],
+    [
+      'viewRun',
+      { id: 'r', environment: { clock: {} } },
+      'environment.clock must be a Clock, such as systemClock, not an object'
+    ],
     ['viewRun', { id: 'r', environment: { random: 4 } }, 'environment.random must be a function'],
     [
       'viewRun',
       { id: 'r', environment: { interrupt: { reason: () => undefined } } },
-      'environment.interrupt must be an Interrupt, with signal and reason'
+      'environment.interrupt must be an Interrupt, with signal and reason, not an object'
     ],
     ['listRuns', { limt: 3 }, 'unknown option "limt"; did you mean "limit"?']
   ]

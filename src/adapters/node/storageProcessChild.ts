@@ -1,6 +1,6 @@
 /** The child process of `storageProcess`: it creates a store and serves calls over its IPC channel. */
 import * as E from 'fp-ts/lib/Either.js'
-import { notStore, STORE_METHODS } from '../../domain/data/storeMethods.js'
+import { notPort, STORE_METHODS } from '../../domain/data/portMethods.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { CheckpointStorage, Claim, Claimed, Revision, StorageError } from '../../ports/CheckpointStorage.js'
@@ -24,7 +24,7 @@ const start = async ({ module, exportName, argument }: Start): Promise<E.Either<
     return Promise.reject(new Error(`${module} exports no function \`${exportName}\`. It exports ${names}`))
   }
   const made = await (make as (given: unknown) => unknown)(argument)
-  const wrong = notStore(made)
+  const wrong = notPort(STORE_METHODS, made)
   if (wrong !== undefined) {
     const needed = STORE_METHODS.join(', ')
     return Promise.reject(

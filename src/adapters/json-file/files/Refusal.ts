@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { OptionTable } from '../../../domain/data/Options.js'
 import { describeInvalid, kindOf } from '../../../domain/data/Options.js'
-import { sameFor } from '../../../domain/data/storeMethods.js'
+import { sameFor } from '../../../domain/data/portMethods.js'
 import type { ReadFailed } from '../../../ports/CheckpointStorage.js'
 import { readFailed } from './Fault.js'
 
