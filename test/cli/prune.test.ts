@@ -84,7 +84,7 @@ describe('dogear prune', () => {
     expect(runs()).toEqual(['v-0', 'w-3', 'w-4'])
   })
 
-  test('prune lists and counts only runs that it would delete, and names those whose workspace exists', async () => {
+  test('prune lists and counts only runs that it would delete, and warns of runs with a workspace', async () => {
     const file = (key: string): string => `${key}steps: [{ shell: echo made > made }]\n`
     within({ 'v.yml': file(''), 'w.yml': file('workspace: directory\n') })
     await place.dogear(['run', 'v.yml', '--id', 'plain'])

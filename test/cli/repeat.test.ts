@@ -174,7 +174,7 @@ steps:
     expect(place.exists('ran')).toBe(false)
   })
 
-  test('if an edit makes an earlier step capture a variable, --from-step keeps the step when --confirm passes the variable', async () => {
+  test('--from-step keeps an earlier step that an edit made capture a variable if --confirm passes its value', async () => {
     const file = (version: string, tell: string): string => `
 name: w
 steps:

@@ -408,7 +408,7 @@ steps:
     ])
   })
 
-  test('`plan` names the groups of a wave that were edited', async () => {
+  test('`plan` names the edited groups of a wave', async () => {
     const wave = (groups: string): string =>
       `name: w\nsteps: [{ wave: checks, groups: { bad: { shell: "false" }, ${groups} } }]`
     within({ 'w.yml': wave('a: { shell: x }, old: { shell: x }') })

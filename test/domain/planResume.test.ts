@@ -117,7 +117,7 @@ describe('a run of five steps', () => {
     Array.from({ length: count }, (_, index) => record(index))
   const failed = (retryable: boolean) => State.failed(2, 'step-2', [failure({ unit: 'step-2' })], retryable)
 
-  test('a run that failed at the third step with a transient error starts there and skips the two before it', () => {
+  test('a run that failed at the third step with a transient error resumes there and skips the first two', () => {
     assert.deepEqual(readOff(planned(standing(five, failed(true), done(2)), five)), [2, true, [0, 1]])
   })
 

@@ -35,7 +35,7 @@ const killed = async (idempotent: boolean) => {
 
 describe('an edit of a run that was killed in a task whose sub-step had failed', () => {
   test.each([true, false])(
-    'if the edit inserts a step before the task, the task repeats its attempt, as planned, and raises no question (idempotent: %s)',
+    'a step inserted before the killed task raises no question, and the task repeats its attempt, as planned (idempotent: %s)',
     async (idempotent) => {
       const { ran, agent, options } = await killed(idempotent)
       const edited = workflow('w')
@@ -51,7 +51,7 @@ describe('an edit of a run that was killed in a task whose sub-step had failed',
     }
   )
 
-  test('if the edit inserts a step after the task, the run completes without a question', async () => {
+  test('a step inserted after the killed task raises no question, and the run completes', async () => {
     const { ran, agent, options } = await killed(false)
     const edited = workflow('w')
       .step('agent', agent)

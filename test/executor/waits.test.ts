@@ -205,7 +205,7 @@ describe('a wait for an answer', () => {
     assert.ok(E.isLeft(again) && again.left._tag === 'AlreadyAnswered')
     assert.match(
       RunError.describe(again.left),
-      /resume the run to use it\. To replace it, resume with fromStep "approve" once the run has reached that step, then answer again$/
+      /resume the run to use it\. To replace it once the run waits there, resume with fromStep "approve", then answer again$/
     )
     pending(await runOutcome(late, options))
     move(10)

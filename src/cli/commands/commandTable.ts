@@ -71,7 +71,7 @@ const PLANNING: ReadonlyArray<Word> = [
   CONFIRM,
   {
     syntax: '--changes <policy>',
-    text: '[which edits](editing-and-resuming.md#edit-then-resume) to accept: strict (none), completed (the default: most edits, but none of a completed step and no new step before one) or ignore (all but another workflow name, another kind of completed step, and code in place of a pending job)'
+    text: '[which edits](editing-and-resuming.md#edit-then-resume) to accept: strict (none), completed (the default: most edits, but none of a completed step and no new step before one) or ignore (all but a new workflow name, a new kind of a completed step, and code in place of a pending job)'
   },
   { syntax: '--reopen', text: 'resume although the run was [cancelled](#cancelling)' }
 ]
@@ -112,7 +112,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'resume',
     args: [ANY_RUN],
     summary: 'resume a run',
-    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one. If there are several, exits with 2. If no run can be resumed, exits with 0 if one is completed and none is in progress, else with 3.',
+    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one. If there are several, exits with 2. If no run can be resumed, exits with 3, or with 0 if one is completed and none is in progress.',
     flags: [
       ...PLANNING,
       { syntax: '--plan <hash>', text: 'resume only if the plan is still the one that "dogear plan" showed' },
@@ -265,7 +265,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     summary: 'delete the state of completed and cancelled runs',
     text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than do not protect, and what is left of runs that never started. Asks before it deletes runs; in a pipe needs --yes. Exits with 5 if one is damaged but readable, or cannot be deleted.',
     flags: [
-      { syntax: '--keep <n>', text: 'keep the n runs of each workflow that changed last' },
+      { syntax: '--keep <n>', text: "keep each workflow's n runs that changed last" },
       { syntax: '--older-than <duration>', text: 'keep runs that last changed within this time: 12h, 30d' },
       {
         syntax: '--status <status>',

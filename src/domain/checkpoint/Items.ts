@@ -50,7 +50,7 @@ export const get = (self: Items, map: Unit, key: string): Item | undefined => {
   return items === undefined ? undefined : indexed(items, (item) => item.key).get(key)
 }
 
-/** Returns the item that contains a unit, of the innermost map; undefined outside of maps. */
+/** Returns the innermost map item that contains a unit; undefined outside of maps. */
 export const itemAround = (self: Items, unit: Unit): { readonly map: Unit; readonly item: Item } | undefined => {
   if (self.size === 0) return undefined
   for (let [part, map] = [unit, parent(unit)]; map !== undefined; [part, map] = [map, parent(map)]) {

@@ -36,7 +36,7 @@ export const parse = (runId: string): E.Either<InvalidRunId, string> => {
 }
 
 const problem = (runId: string): string | undefined => {
-  if (typeof runId !== 'string') return 'it is not a string'
+  if (typeof runId !== 'string') return 'pass a string'
   if (!PATTERN.test(runId)) {
     return 'use 1 to 128 characters from a-z, 0-9, ".", "_" and "-", first a letter or digit'
   }

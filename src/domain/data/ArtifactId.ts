@@ -35,7 +35,7 @@ export const parse = (id: string): E.Either<InvalidArtifactId, string> => {
 }
 
 const problem = (id: string): string | undefined => {
-  if (typeof id !== 'string') return 'it is not a string'
+  if (typeof id !== 'string') return 'pass a string'
   if (id === '') return 'it is empty'
   if (id.length > MAX_LENGTH) return `it has more than ${MAX_LENGTH} characters`
   if (id.startsWith('/')) return 'it begins with "/"'

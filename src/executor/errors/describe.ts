@@ -158,7 +158,7 @@ const sentence = (error: SingleLine): string => {
     case 'RunCancelled':
       return `Run ${error.runId} was cancelled; start a new run, or set \`reopen\` to resume it`
     case 'AlreadyAnswered':
-      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it. To replace it, resume with fromStep "${error.unit}" once the run has reached that step, then answer again`
+      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it. To replace it once the run waits there, resume with fromStep "${error.unit}", then answer again`
     case 'InvalidPointer':
       return `${error.where} is not a valid pause pointer: ${error.why}; name the run to resume. The next pause replaces the pointer`
     case 'AnswerRefused':

@@ -20,8 +20,8 @@ export interface Expectation {
 
 /**
  * What happens when a check fails: `retry` the unit under its `retry` policy (three attempts by default), `continue` as if it had passed, or
- * `abort`. With `retry`, a sequence, wave or map runs up to three times, with all its parts. Only the check is repeated if it is `before`, a part
- * is not idempotent, or another wave or map contains the composite, on any level. `ask`, the default, calls
+ * `abort`. With `retry`, a sequence, wave or map runs up to three times, with all its parts. Only the check is repeated before the start, if a
+ * part is not idempotent, or if a wave or map contains the composite, on any level. `ask`, the default, calls
  * `Environment.onCheckFailed`; without that hook the unit fails.
  */
 export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'> | 'ask'

@@ -41,7 +41,7 @@ import { dropVersion, leaveInDoubt, failSubSteps } from './subStepVersions.js'
 import { checkLater, waitsInside, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
 
-/** What an attempt's calls need; the flags are as in `Root`. The rest is made at the first call: most tasks make none. */
+/** What an attempt's calls need; flags: see `Root`, `Level`. The rest is made at the first call: most tasks make none. */
 export interface AttemptCalls extends LazyCalls<AttemptCalls> {
   readonly isRepeated: boolean
   readonly isCutShort: boolean
@@ -219,8 +219,8 @@ const outputOf = ({ convert }: SubStepCall, record: OutputRecord): CallEnd => {
 }
 
 /**
- * Returns whether an earlier attempt may have done the work of this call when it was idempotent: its record was dropped, it failed with an unknown
- * outcome, or no start was recorded. A start may be missing if the task was edited since, or the first call of the same name is recorded as
+ * Returns whether an earlier attempt may have done the work of this call when it was idempotent: it completed and its record was dropped, it failed
+ * with an unknown outcome, or it ran unrecorded. Two signs of that: its task was edited since, or the first call of its name is recorded as
  * idempotent. Returns false if an answer or option lets this call run again.
  */
 const mayHaveActed = ({ root }: Level, { unit }: SubStepCall): boolean => {

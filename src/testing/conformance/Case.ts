@@ -31,7 +31,7 @@ export interface ConformanceCase {
   readonly level: Level
   readonly needs: ReadonlyArray<Capability>
   /**
-   * Runs the case in its own place. Rejects if the law does not hold or the limit passes: default 30,000 ms, four times as long for a stress case.
+   * Runs the case on its own data. Rejects if the law does not hold or the limit passes: default 30,000 ms, four times as long for a stress case.
    */
   readonly run: <Data>(spec: StorageSpec<Data>, limitMillis?: number) => Promise<void>
 }

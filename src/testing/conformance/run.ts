@@ -17,7 +17,7 @@ import { TOOLS } from './Spec.js'
 import { specProblems } from './specProblems.js'
 
 /**
- * Runs the cases one after the other, each in its own place. Failures are in the report. Rejects only if the spec
+ * Runs the cases one after the other, each on its own data. Failures are in the report. Rejects only if the spec
  * or an option is invalid, or if the options select no case.
  *
  * @example

@@ -7,7 +7,7 @@ import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { Found, Holder } from '../../ports/CheckpointStorage.js'
 
 /**
- * What a page shows: the fields of either entry's `RunView`, and optionally more.
+ * What a page shows: the fields of a `RunView`, and optionally more.
  *
  * - `changes`: the recorded changes by revision, as `runChanges` returns them. Without them, a completed unit has one bar: its last attempt.
  * - `artifacts`: the stored artifacts of the run.

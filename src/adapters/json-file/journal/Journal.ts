@@ -111,7 +111,7 @@ export const parse = (bytes: Buffer, runId: string, number: number): E.Either<nu
     const newline = (text ?? written).indexOf('\n', from)
     const until = newline === -1 ? written.length : newline
     const decoded = Line.decode(text?.slice(from, until) ?? written.subarray(from, until))
-    // The last byte may be a damaged newline.
+    // A whole last line may have a damaged newline.
     const record = newline === -1 && E.isLeft(decoded) ? Line.decode(written.subarray(from, until - 1)) : decoded
     const why = addLine(draft, record, line, runId, number)
     if (draft.newerFormat !== undefined) return E.left(draft.newerFormat)
