@@ -944,7 +944,7 @@ test('--force asks before it repeats the completed groups of an unfinished wave'
   })
   await place.dogear(['run', 'w.yml', '--id', 'r'])
   const refused = await place.dogear(['resume', 'r', '--force'])
-  expect([refused.code, linesOf(refused.stderr)[0]]).toEqual([4, 'dogear: --force runs 1 completed unit again.'])
+  expect([refused.code, linesOf(refused.stderr)[0]]).toEqual([4, 'dogear: --force runs 1 completed task again.'])
   expect(place.read('log')).toBe('a\n')
 })
 

@@ -44,7 +44,7 @@ export const overwriteWarning = (overwrites: ReadonlyArray<Overwrite>): string =
 /** What a resume asks before it repeats work; with `--yes` it does not ask. */
 export const repeatWarnings = (workflow: Workflow, planned: PlanOf, { force }: Flags): ReadonlyArray<string> => {
   const { completed, harmful, inDoubt } = repeatsOf(workflow, planned)
-  const what = completed.every(isTop) ? 'completed step' : 'completed unit'
+  const what = completed.every(isTop) ? 'completed step' : 'completed task'
   return [
     ...(harmful.length === 0 ? [] : [repeatWarning(harmful)]),
     ...(inDoubt.length === 0 ? [] : [repeatWarning(inDoubt, false)]),
