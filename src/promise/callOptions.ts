@@ -34,23 +34,29 @@ const interrupt: Check = (value) => {
   return signal(fieldsOf(value)['signal']) === undefined ? having(['reason'], expected)(value) : expected
 }
 
+const TREE = ['content', 'has', 'head', 'fullHash', 'missingCommits', 'storedCommits', 'commitsSince', 'changed']
+
+const ARTIFACTS = ['put', 'get', 'has', 'remove', 'list', 'clear']
+
+const WORKSPACES = ['plan', 'make', 'find', 'stepFolder', 'tree', 'commit', 'merge', 'remove']
+
 /** The parts of an environment. Its storage is that of the call. */
 const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = {
   storage: anything,
   clock: having(['now', 'sleep'], 'a Clock, with now and sleep'),
-  tree: object,
+  tree: having(TREE, 'a WorkingTree, such as workingTree()'),
   owner: object,
   interrupt,
   events: having(['report'], 'Events, with report'),
   random: callback,
   graceMillis: millis,
   onCheckFailed: callback,
-  artifacts: object,
+  artifacts: having(ARTIFACTS, 'an ArtifactStore, such as fileArtifacts(folder)'),
   secrets: having(['read'], 'Secrets, with read'),
-  archive: object,
+  archive: having(['keep'], 'an Archive, with keep'),
   requests: having(['leave', 'isAny', 'list', 'withdraw'], 'Requests, such as memoryRequests()'),
-  asyncContext: object,
-  workspaces: object,
+  asyncContext: having(['run', 'get'], 'an AsyncContext, with run and get'),
+  workspaces: having(WORKSPACES, 'Workspaces, such as workspaces(folder)'),
   around: callback
 }
 

@@ -175,6 +175,27 @@ describe('arguments of calls', () => {
       { id: 'r', environment: { interrupt: { reason: () => undefined } } },
       'environment.interrupt must be an Interrupt, with signal and reason'
     ],
+    [
+      'viewRun',
+      { id: 'r', environment: { artifacts: { put: () => undefined } } },
+      'environment.artifacts must be an ArtifactStore, such as fileArtifacts(folder)'
+    ],
+    ['viewRun', { id: 'r', environment: { archive: {} } }, 'environment.archive must be an Archive, with keep'],
+    [
+      'viewRun',
+      { id: 'r', environment: { asyncContext: {} } },
+      'environment.asyncContext must be an AsyncContext, with run and get'
+    ],
+    [
+      'viewRun',
+      { id: 'r', environment: { workspaces: {} } },
+      'environment.workspaces must be Workspaces, such as workspaces(folder)'
+    ],
+    [
+      'viewRun',
+      { id: 'r', environment: { tree: {} } },
+      'environment.tree must be a WorkingTree, such as workingTree()'
+    ],
     ['listRuns', { limt: 3 }, 'unknown option "limt"; did you mean "limit"?']
   ]
 
