@@ -226,6 +226,13 @@ describe('arguments of calls', () => {
     expect(await dogear.poll(one(), options)).toMatchObject({ jobs: [] })
   })
 
+  test('planRun ignores the options that only a run or a resume has', async () => {
+    const resuming = { wait: true, takeOver: true, planHash: 'other', onRecovered: () => 'me', workspace: 'directory' }
+    const options = { ...host(), ...resuming }
+    await run(one(), { id: options.id, storage: options.storage })
+    expect((await planRun(one(), options)).questions).toEqual([])
+  })
+
   test('a part of an environment that is undefined counts as absent', async () => {
     const environment = { clock: undefined, random: undefined, requests: undefined }
     expect(await runOutcome(one(), { ...host(), environment })).toMatchObject({
