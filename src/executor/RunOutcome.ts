@@ -22,7 +22,7 @@ export interface Completed<Outputs = unknown> {
 }
 
 /**
- * A step failed. A resume starts at this step. `retryable`: the error looks transient. `notRetried`: the failed units whose `retry` was not spent,
+ * A step failed. A resume starts at this step. `retryable`: all errors look transient. `notRetried`: the failed units whose `retry` was not spent,
  * because their error is permanent.
  */
 export interface Failed {

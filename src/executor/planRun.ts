@@ -98,7 +98,7 @@ export const planRun = <Outputs, Input>(
 ): Executor<Planned> =>
   unless(callProblems(options, PLAN_RUN), () => redactingInput(program, planNow(program, runId, options)))
 
-const PLAN_RUN: Readonly<Record<keyof PlanRunOptions | 'recovered', Check>> = { ...PLAN_OPTIONS, reopen: flag }
+export const PLAN_RUN: Readonly<Record<keyof PlanRunOptions | 'recovered', Check>> = { ...PLAN_OPTIONS, reopen: flag }
 
 const planNow =
   <Outputs, Input>(

@@ -68,7 +68,7 @@ export const run = <Outputs, Input>(
   )
 
 /**
- * Resumes a run at the right step. A completed run whose evidence is unchanged runs nothing and returns `Completed` again.
+ * Resumes a run at the right step. A completed run whose workflow and evidence are unchanged runs nothing and returns `Completed` again.
  *
  * @category running
  */

@@ -31,9 +31,8 @@ export interface EventUnit {
  * An event of a run. An event about a change is reported after the change is durable; other events state when they occur. Every
  * event has `runId`; an event about a unit has the fields of {@link EventUnit}.
  *
- * - `RunPlanned`: the plan, before anything is written. `resumed`: whether the run existed; `plan`: the decisions.
- * - `StepsRunAgain`: completed units that this call runs again, before anything is written. `units`: their decisions, each
- *   with its reason.
+ * - `RunPlanned`: the plan, before anything but answers from the inbox is written. `resumed`: whether the run existed; `plan`: the decisions.
+ * - `StepsRunAgain`: follows a `RunPlanned` or `WaveRestarted`: completed units run again. `units`: their decisions, each with its reason.
  * - `EvidenceKept`: the changed evidence of a completed unit was accepted. `evidence`: the record's complete evidence.
  * - `CheckpointSaved`: a save is durable. `revision`: its newest revision; `state`: the state of the run at that revision.
  * - `CheckpointRecovered`: the newest state is damaged; reported before anything is written and before it is decided whether the run

@@ -10,7 +10,8 @@ export interface Content {
 
 /**
  * The tree could not be read, so nothing is known to exist or to be missing. `code`: of the system (`EACCES`; `ENOENT`: git is not
- * installed), `GIT`: git refused, `SHALLOW`: the history of HEAD is incomplete, or `ABORTED`: the signal fired.
+ * installed), `GIT`: git refused, `SHALLOW`: the history of HEAD is incomplete, or `ABORTED`: the signal fired. For artifacts the tag of an
+ * `ArtifactError`, or `NO_STORE`: the environment has no `artifacts`.
  */
 export interface TreeUnreadable {
   readonly _tag: 'TreeUnreadable'

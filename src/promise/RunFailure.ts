@@ -26,7 +26,7 @@ const BRAND = Symbol.for('dogear.RunFailure')
 
 /**
  * The error that a run rejects with when it does not complete, so that a host marks its job as failed. `outcome` is the data:
- * failed, interrupted, pending, fenced or refused. `retryable`: the step's error looks transient. Detect it with
+ * failed, interrupted, pending, fenced or refused. `retryable`: all errors of the step look transient. Detect it with
  * {@link isRunFailure}: `instanceof` fails if a bundle holds two copies of Dogear.
  *
  * @category errors

@@ -2,6 +2,8 @@
 import * as O from 'fp-ts/lib/Option.js'
 // From the index: the declarations of a program that imports only `dogear/promise` may name any type of `dogear`.
 import type { Json } from '../index.js'
+import type { PlanRunOptions } from '../executor/planRun.js'
+import { PLAN_RUN } from '../executor/planRun.js'
 import type { Recovery, ResumeOptions as FpResumeOptions, RunOptions } from '../executor/RunOptions.js'
 import type { CheckpointStorage } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
@@ -71,6 +73,10 @@ export const forRun = <Input>(options: StartOptions<Input>): RunOptions => {
   const { input: _input, ...others } = withoutHost<Options & RunOptions & { readonly input?: Input }>(options)
   return others
 }
+
+/** Returns the options of a plan. A host may pass those of a run or resume, too. */
+export const forPlan = <Input>(options: Options & PlanRunOptions<Input>): PlanRunOptions<Input> =>
+  Object.fromEntries(Object.entries(withoutHost(options)).filter(([option]) => Object.hasOwn(PLAN_RUN, option)))
 
 export const forResume = <Input>(options: ResumeOptions<Input>): FpResumeOptions<Input> => {
   const { onRecovered, ...others } = withoutHost(options)

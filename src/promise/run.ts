@@ -18,7 +18,7 @@ import * as X from '../executor/run.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { callOrRefuse, orThrow, callToOutcome, rightOrThrow } from './call.js'
 import type { Options, ResumeOptions, RunOrResumeOptions, StartOptions } from './options.js'
-import { forResume, forRun, inputOf, withoutHost } from './options.js'
+import { forPlan, forResume, forRun, inputOf } from './options.js'
 import type { Refused, RunFailure } from './RunFailure.js'
 
 /**
@@ -227,7 +227,7 @@ export const cancel = (options: Options): Promise<CancelResult> =>
 export const planRun = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: Options & PlanRunOptions<Input>
-): Promise<Planned> => orThrow('resume', options, (given) => planOf(program, given.id, withoutHost(given)), program)
+): Promise<Planned> => orThrow('runOrResume', options, (given) => planOf(program, given.id, forPlan(given)), program)
 
 const outputsOf = <Outputs>(outcome: RunOutcome<Outputs> | Refused): E.Either<RunFailure['outcome'], Outputs> =>
   outcome._tag === 'Completed' ? E.right(outcome.outputs) : E.left(outcome)

@@ -199,6 +199,10 @@ test('a failed run with a group that sleeps prints only the resume after a fix, 
 `)
   const hints = linesOf(stderr).filter((line) => /resume/i.test(line))
   expect(hints).toEqual(['After fixing this, resume with:', '  dogear resume r-1'])
+  for (const command of ['plan', 'show']) {
+    const { stdout, stderr } = await place.dogear([command, 'r-1'])
+    expect(stdout + stderr).not.toMatch(/or later with/)
+  }
 })
 
 test('a run that sleeps continues at its recorded time, even if the workflow file was changed', async () => {

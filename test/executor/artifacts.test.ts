@@ -16,6 +16,7 @@ import * as StepFailure from '../../src/domain/data/StepFailure.js'
 import type { Environment } from '../../src/ports/Environment.js'
 import * as Async from '../../src/promise/index.js'
 import { nameOf } from '../../src/domain/workflow/Unit.js'
+import * as RunError from '../../src/public/RunError.js'
 import { ended, newProcess, newWorld } from './fixtures.js'
 
 type AnyProgram = Parameters<typeof runOrResume>[0]
@@ -143,6 +144,7 @@ describe('an artifact', () => {
     const refused = await runOrResume(program as AnyProgram, 'r', {})(nodeEnvironment(memoryStorage(data)))()
     assert.ok(E.isLeft(refused) && refused.left._tag === 'TreeUnreadable')
     assert.deepEqual([refused.left.code, refused.left.where], ['NO_STORE', 'the artifacts of run r'])
+    assert.match(RunError.describe(refused.left), /\(NO_STORE\); set `artifacts` in the environment, then resume\./)
   })
 
   test('later steps read an artifact, even after a resume, and its digest is recorded', async () => {

@@ -461,7 +461,7 @@ describe('the error of a refused answer', () => {
       'a step that sleeps',
       pipe(Program.start('w'), Program.sleep('a', { millis: 60_000 })),
       'a',
-      /^Cannot answer "a" of run r: it sleeps until \S+Z; resume the run$/
+      /^Cannot answer "a" of run r: it sleeps until \S+Z; then resume the run$/
     ],
     [
       'a completed step',

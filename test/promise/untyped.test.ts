@@ -179,6 +179,31 @@ describe('arguments of calls', () => {
       { id: 'r', environment: { interrupt: { reason: () => undefined } } },
       'environment.interrupt must be an Interrupt, with signal and reason, not an object'
     ],
+    [
+      'viewRun',
+      { id: 'r', environment: { artifacts: { put: () => undefined } } },
+      'environment.artifacts must be an ArtifactStore, such as fileArtifacts(folder), not an object without get, has, remove, list, clear'
+    ],
+    [
+      'viewRun',
+      { id: 'r', environment: { archive: {} } },
+      'environment.archive must be an Archive, such as fileArchive(folder), not an object'
+    ],
+    [
+      'viewRun',
+      { id: 'r', environment: { asyncContext: {} } },
+      'environment.asyncContext must be an AsyncContext, such as that of nodeEnvironment, not an object'
+    ],
+    [
+      'viewRun',
+      { id: 'r', environment: { workspaces: {} } },
+      'environment.workspaces must be Workspaces, such as workspaces(folder), not an object'
+    ],
+    [
+      'viewRun',
+      { id: 'r', environment: { tree: {} } },
+      'environment.tree must be a WorkingTree, such as workingTree(folder), not an object'
+    ],
     ['listRuns', { limt: 3 }, 'unknown option "limt"; did you mean "limit"?']
   ]
 
@@ -207,6 +232,13 @@ describe('arguments of calls', () => {
     expect(await dogear.viewRun(options)).toMatchObject({ runId: 'r', status: 'completed' })
     expect(await dogear.listRuns(options)).toHaveLength(1)
     expect(await dogear.poll(one(), options)).toMatchObject({ jobs: [] })
+  })
+
+  test('planRun ignores the options that only a run or a resume has', async () => {
+    const resuming = { wait: true, takeOver: true, planHash: 'other', onRecovered: () => 'me', workspace: 'directory' }
+    const options = { ...host(), ...resuming }
+    await run(one(), { id: options.id, storage: options.storage })
+    expect((await planRun(one(), options)).questions).toEqual([])
   })
 
   test('a part of an environment that is undefined counts as absent', async () => {

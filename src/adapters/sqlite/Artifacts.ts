@@ -42,7 +42,7 @@ const CLEAR = "DELETE FROM artifacts WHERE run = ? AND substr(id, 1, 1) <> '_'"
 export const sqliteArtifacts = (database: SqliteDatabase, options: SqliteArtifactsOptions = {}): ArtifactStore => {
   const { maxBytes = ARTIFACT_BYTES } = readable(options)
   const self = connectionOf(database, options)
-  const where = (): string => `artifacts of ${self.file}`
+  const where = (): string => `artifacts of ${self.file || 'the database'}`
 
   const change = (runId: string, text: string, ...values: Array<string | number | Uint8Array>) =>
     write<void, ArtifactError>(self, { runId }, () => {

@@ -95,7 +95,8 @@ const remedyOf = ({ why, decision, unit, waiting }: AnswerRefused): string | und
     case 'Poll':
       if (decision.reason._tag === 'JobPending')
         return `poll the run, or, to abandon the job, resume with \`fromStep\` "${unit}"`
-      if (decision.reason._tag === 'TimerPending' || 'answered' in decision.reason) return 'resume the run'
+      if (decision.reason._tag === 'TimerPending') return 'then resume the run'
+      if ('answered' in decision.reason) return 'resume the run'
       return why === 'NotAsked' ? 'pass a value with `answer`' : undefined
     case 'Confirm':
       return why === 'NotAsked' ? undefined : 'answer with `confirm`, or with the option `confirm` of a resume'

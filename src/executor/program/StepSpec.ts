@@ -127,7 +127,7 @@ export type WaitForAnswer = <C = unknown>(name: string, options?: WaitForOptions
  * The options of a sub-step.
  *
  * - `input`: plain JSON that the work depends on. Its fingerprint is recorded, and a later call with another one is refused.
- * - `version`: a call with another one drops the recorded sub-step and all that were recorded after it.
+ * - `version`: a call with another one drops the recorded sub-step and all that earlier attempts recorded after it.
  * - `idempotent`: default true. If false, its start is recorded first, and a resume asks about it if it was running.
  * - `output`, `retry`, `timeoutMillis`: as those of a task.
  *

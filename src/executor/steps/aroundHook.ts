@@ -23,7 +23,7 @@ export interface Wrapped<A> {
   readonly rejectAct: (end: End) => void
 }
 
-/** Once `around` has called `act`, only the end of the code counts: a tracer that fails does not fail the step. */
+/** Once `around` has called `act` and ended, only the end of the code counts: a tracer that fails does not fail the step; one that hangs does. */
 export const wrapped = <A extends End>(
   { environment, recorder }: RunScope,
   place: Place,

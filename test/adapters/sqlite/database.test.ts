@@ -417,7 +417,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     const database = opened(at(), 'FULL')
     const put = await sqliteArtifacts(database, { maxBytes: 4 }).put('a', 'x', '12345')()
     assert.ok(E.isLeft(put) && put.left._tag === 'TooLarge')
-    assert.deepEqual([put.left.bytes, put.left.limitBytes], [5, 4])
+    assert.deepEqual([put.left.bytes, put.left.limitBytes, put.left.where], [5, 4, 'artifacts of the database'])
     const large = await sqliteArtifacts(database).put('a', 'x', new Uint8Array(64 * 1_048_576 + 1))()
     assert.ok(E.isLeft(large) && large.left._tag === 'TooLarge' && large.left.limitBytes === 64 * 1_048_576)
     assert.ok(E.isRight(await sqliteArtifacts(database).put('a', 'x', new Uint8Array(64 * 1_048_576))()))

@@ -58,9 +58,11 @@ export const reopening = (
 ): ReadonlyArray<Hint> =>
   checkpoint.workflow.path === undefined ? [] : [resumeHint(place, text, checkpoint, { reopen: true })]
 
-/** The commands that end the waits of a run: a poll of its jobs, an answer to `unit` or else to the first that waits for one, and a later resume. */
-export const ofPending = (place: Place, checkpoint: Checkpoint, unit?: Unit): ReadonlyArray<Hint> =>
-  ofWaits(place, checkpoint, unit).flat()
+/** The commands that end the waits of a run: a poll of its jobs, an answer to the first that waits for one; and a later resume, if it only waits. */
+export const ofPending = (place: Place, checkpoint: Checkpoint): ReadonlyArray<Hint> => {
+  const [waits, later] = ofWaits(place, checkpoint)
+  return status(checkpoint, false) === 'pending' || sleeps(checkpoint) ? [...waits, ...later] : waits
+}
 
 /** The second part is the later resume. */
 const ofWaits = (
