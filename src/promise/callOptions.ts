@@ -1,6 +1,6 @@
 /** Checks the arguments of `dogear/promise`: untyped hosts may pass anything, and an ignored option may repeat work or discard it. */
 import type { Check, OptionCheck, OptionProblem, OptionTable } from '../domain/data/Options.js'
-import { anything, fieldsOf, inside, kindOf, optionProblems, signal, text } from '../domain/data/Options.js'
+import { anything, fieldsOf, flag, inside, kindOf, optionProblems, signal, text } from '../domain/data/Options.js'
 import { isProgram, isWorkflow, refusal, workflows } from '../executor/arguments.js'
 import { PORTS, store } from '../executor/environmentProblems.js'
 import { answerMap } from '../domain/plan/planOptions.js'
@@ -61,13 +61,16 @@ const IGNORING_RUN_OPTIONS: ReadonlySet<CallName> = new Set(['oneRun', 'answer',
 
 const RUN_OPTIONS: OptionTable = Object.fromEntries(Object.keys(KNOWN.runOrResume).map((option) => [option, anything]))
 
+/** A host may pass the options of a `Planned`. A resume finds out itself whether the state is a recovered one. */
+const OF_PLANNED: OptionTable = { recovered: flag }
+
 /** Refuses options that a call does not have, and invalid or missing values. An option that is `undefined` counts as absent. */
 export const invalidOptions = (call: CallName, options: unknown): InvalidOptions | undefined => {
   if (isProgram(options)) return refusal([{ option: 'options', expected: 'an object with storage, not a workflow' }])
   return refusal([
     ...optionProblems(options, KNOWN[call], {
       required: ['storage', ...('id' in KNOWN[call] ? ['id'] : []), ...(REQUIRED[call] ?? [])],
-      unlisted: IGNORING_RUN_OPTIONS.has(call) ? RUN_OPTIONS : {}
+      unlisted: IGNORING_RUN_OPTIONS.has(call) ? RUN_OPTIONS : OF_PLANNED
     }).map(suggestEnvironment)
   ])
 }

@@ -165,6 +165,14 @@ describe('planRun', () => {
     const { options } = await dogear.planRun(failing, { id: 'r', storage, environment: {}, changes: 'ignore' })
     assert.deepEqual(Object.keys(options).sort(), ['changes', 'evidence', 'recovered'])
   })
+
+  test('a resume takes the options that planRun returns', async () => {
+    const host = { id: 'r', storage: memoryStorage() }
+    await dogear.runOutcome(failing, host)
+    const { options } = await dogear.planRun(failing, host)
+    const { _tag } = await dogear.runOutcome(failing, { ...host, ...options })
+    assert.equal(_tag, 'Failed')
+  })
 })
 
 test('the refusal of a changed and an inserted step names the first of them, and fromStep with it runs', async () => {

@@ -37,7 +37,7 @@ describe('options of calls', () => {
     [{ evidence: ['a.txt'] }, 'evidence must be an array of what collectEvidence returns'],
     [{ id: 7 }, 'id must be a string'],
     [{ onRecovered: 'me' }, 'onRecovered must be a function'],
-    [{ recovered: true }, 'unknown option "recovered"; did you mean "onRecovered"?'],
+    [{ recovered: 'by me' }, 'recovered must be true or false'],
     [{ formStep: 'one' }, 'unknown option "formStep"; did you mean "fromStep"?'],
     [
       { confirm: new Map([['one', 'again']]) },
