@@ -88,6 +88,26 @@ describe('an artifact', () => {
     assert.deepEqual(ran, ['make', 'after'])
   })
 
+  test.each(['put', 'get', 'has'] as const)(
+    'a step can catch the exception of a store that throws in %s',
+    async (call) => {
+      const artifacts = {
+        ...memoryArtifacts(),
+        [call]: () => {
+          throw new Error('no disk')
+        }
+      }
+      const program = pipe(
+        Program.start('p'),
+        Program.step('one', { run: ({ artifacts }) => artifacts[call]('model', 'weights').then(String, String) })
+      )
+      const outcome = await go(program as AnyProgram, memoryData(), { artifacts })
+      const [record] = recordsOf(outcome)
+      const operation = call === 'put' ? 'Writing' : 'Reading'
+      assert.equal(record?.output, `ArtifactError: ${operation} the artifacts failed: ${call} threw: no disk`)
+    }
+  )
+
   test('an artifact that a later step replaces is valid evidence of both steps, and neither runs again', async () => {
     const data = memoryData()
     const ran: Array<string> = []

@@ -13,6 +13,7 @@ import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Attempt } from '../steps/Attempt.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { errorOf } from '../subSteps/subStepFailures.js'
+import { ARTIFACTS, callPort, readFailed, writeFailed } from '../callPort.js'
 import { describeArtifact } from '../errors/portErrors.js'
 import type { SecuredEnvironment } from '../secrets.js'
 import type { Reuse, StepArtifacts } from '../program/StepSpec.js'
@@ -64,17 +65,17 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
     if (!isData(data)) return E.left(notBytes(id))
     const { redaction } = writer.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
-    return await inTurn(writer, id, () => callStore(writer, (store) => store.put(runId, id, data)))
+    return await inTurn(writer, id, () => callStore(writer, 'put', (store) => store.put(runId, id, data)))
   }
-  const read = async <A>(id: string, act: (store: ArtifactStore) => TaskEither<ArtifactError, A>) =>
-    ArtifactId.isReserved(id) ? E.left(reservedId(id)) : await callStore(writer, act)
+  const read = async <A>(id: string, operation: 'get' | 'has', act: Act<A>): Promise<E.Either<StepFailure, A>> =>
+    ArtifactId.isReserved(id) ? E.left(reservedId(id)) : await callStore(writer, operation, act)
   return {
     put: (id, data) => orReject(put(id, data)),
-    get: async (id) => O.toUndefined(await orReject(read(id, (store) => store.get(runId, id)))),
-    has: (id) => orReject(read(id, (store) => store.has(runId, id))),
+    get: async (id) => O.toUndefined(await orReject(read(id, 'get', (store) => store.get(runId, id)))),
+    has: (id) => orReject(read(id, 'has', (store) => store.has(runId, id))),
     reuse: async (from) => {
       const { artifact: id, fromRun } = fieldsOf(from) as unknown as Reuse
-      const found = await orReject(read(id, (store) => store.get(fromRun, id)))
+      const found = await orReject(read(id, 'get', (store) => store.get(fromRun, id)))
       return await orReject(O.isNone(found) ? E.left(missing(from)) : put(id, found.value))
     }
   }
@@ -120,11 +121,18 @@ export const readOnly = <A extends { readonly artifacts: StepArtifacts }>(contex
   })
 }
 
+type Act<A> = (store: ArtifactStore) => TaskEither<ArtifactError, A>
+
 const callStore = async <A>(
   { scope: { environment } }: ArtifactWriter,
-  act: (store: ArtifactStore) => TaskEither<ArtifactError, A>
-): Promise<E.Either<StepFailure, A>> =>
-  environment.artifacts === undefined ? E.left(NO_STORE) : E.mapLeft(failed)(await act(environment.artifacts)())
+  operation: 'put' | 'get' | 'has',
+  act: Act<A>
+): Promise<E.Either<StepFailure, A>> => {
+  const { artifacts } = environment
+  if (artifacts === undefined) return E.left(NO_STORE)
+  const onThrow = (operation === 'put' ? writeFailed : readFailed)(ARTIFACTS)
+  return E.mapLeft(failed)(await callPort<A, ArtifactError, ArtifactError>(operation, () => act(artifacts), onThrow))
+}
 
 /** The failure is transient if the system's error code says so. */
 const failed = (error: ArtifactError): StepFailure => {
