@@ -187,6 +187,7 @@ describe('planResume refuses malformed arguments', () => {
 
   test.each<readonly [string, object, string]>([
     ['createdAt is null', { createdAt: null }, '$.createdAt expected a UTC time'],
+    ['renewals are a number', { renewals: 5 }, '$.renewals expected a Map'],
     ['pending units are an array', { pending: [] }, '$.pending expected a list that Dogear made'],
     ['records are a Map', { completedSteps: new Map() }, '$.completedSteps expected a list that Dogear made'],
     ['records are null', { completedSteps: null }, '$.completedSteps expected a list that Dogear made'],

@@ -119,6 +119,7 @@ const FIELDS: ReadonlyArray<readonly [string, string, (checkpoint: Checkpoint) =
   ['workflow.steps', 'an array', ({ workflow }) => Array.isArray(workflow.steps)],
   ['state', 'an object', ({ state }) => kindOf(state) === 'an object'],
   ['items', 'a Map', ({ items }) => isMap(items)],
+  ['renewals', 'a Map', ({ renewals }) => isMap(renewals)],
   ...Object.entries<(checkpoint: Checkpoint) => Iterable<Units.OfUnit>>({
     completedSteps: ({ completedSteps }) => completedSteps,
     pending: ({ pending }) => pending,
