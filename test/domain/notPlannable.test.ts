@@ -145,6 +145,11 @@ describe('planResume refuses malformed arguments', () => {
       { confirm: new Map([[1, { _tag: 'Again' }]]) },
       'confirm must be a Map of answers by unit; a unit must be a string, not the number 1'
     ],
+    [
+      'outputs with a number as a unit',
+      { outputs: new Map([[1, 'x']]) },
+      'outputs must be a Map of outputs by unit; a unit must be a string, not the number 1'
+    ],
     ['a confirm with `get` alone', { confirm: { get: () => undefined } }, `confirm must be ${ANSWERS}`],
     [
       'an answer that is null',
