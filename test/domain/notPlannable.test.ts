@@ -135,6 +135,11 @@ describe('planResume refuses malformed arguments', () => {
       'evidence must be an array of what collectEvidence returns'
     ],
     [
+      'changed evidence whose current state is a number',
+      { evidence: [{ unit: 'a', changed: [{ was: { _tag: 'File', path: 'a', size: 1, sha256: '0' }, is: 5 }] }] },
+      'evidence must be an array of what collectEvidence returns'
+    ],
+    [
       'missing evidence that is undefined',
       { evidence: [{ unit: 'a', missing: undefined, changed: [] }] },
       'evidence must be an array of what collectEvidence returns'

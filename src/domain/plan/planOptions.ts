@@ -59,12 +59,16 @@ const answers: Check = (value) => {
 
 const areTagged = (all: unknown): boolean => Array.isArray(all) && all.every((one) => isText(fieldsOf(one)['_tag']))
 
+const isChanged = (value: unknown): boolean => {
+  const { was, is } = fieldsOf(value)
+  return areTagged(is === undefined ? [was] : [was, is])
+}
+
 /** Detects a `FoundEvidence`. */
 const isFound = (value: unknown): boolean => {
   const fields = fieldsOf(value)
   const { unit, missing, changed } = fields
-  const changes = Array.isArray(changed) ? changed.map((one) => fieldsOf(one)['was']) : undefined
-  return isText(unit) && areTagged('missing' in fields ? missing : changes)
+  return isText(unit) && ('missing' in fields ? areTagged(missing) : Array.isArray(changed) && changed.every(isChanged))
 }
 
 /** The check of each option. Every call that has some of these options uses it. */
