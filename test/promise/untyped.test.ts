@@ -353,6 +353,8 @@ describe('options of steps', () => {
       (w) => w['sequence']?.('q', (part: Chain) => part['step']?.('one', () => 1), 3),
       'options of "q" must be an object, not the number 3'
     ],
+    ['a name that is undefined', (w) => w['step']?.(undefined, () => 1), '"" is not a valid name'],
+    ['a name that is null', (w) => w['wave']?.(null, { a: () => 1 }), '"" is not a valid name'],
     ...[1n, circular()].flatMap((value): typeof steps => [
       [
         `a version of type ${typeof value}`,
