@@ -460,6 +460,7 @@ test.each([
   ['echo foo: bar', '2:12', WITH_COLON],
   ['echo foo:', '2:12', WITH_COLON],
   ['*.js', '2:12', 'this begins with "*", which marks an alias (not supported); put it in quotes'],
+  ['&x echo', '2:15', 'this begins with "&", which marks an anchor (not supported); put it in quotes'],
   ['* x', '2:12', 'this begins with "*", which YAML reserves; put it in quotes'],
   ['@foo', '2:12', 'this begins with "@", which YAML reserves; put it in quotes'],
   ['`foo`', '2:12', 'this begins with "`", which YAML reserves; put it in quotes'],

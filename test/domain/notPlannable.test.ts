@@ -135,6 +135,11 @@ describe('planResume refuses malformed arguments', () => {
       'evidence must be an array of what collectEvidence returns'
     ],
     [
+      'changed evidence whose current state is a number',
+      { evidence: [{ unit: 'a', changed: [{ was: { _tag: 'File', path: 'a', size: 1, sha256: '0' }, is: 5 }] }] },
+      'evidence must be an array of what collectEvidence returns'
+    ],
+    [
       'missing evidence that is undefined',
       { evidence: [{ unit: 'a', missing: undefined, changed: [] }] },
       'evidence must be an array of what collectEvidence returns'
@@ -144,6 +149,11 @@ describe('planResume refuses malformed arguments', () => {
       'a confirm with a number as a unit',
       { confirm: new Map([[1, { _tag: 'Again' }]]) },
       'confirm must be a Map of answers by unit; a unit must be a string, not the number 1'
+    ],
+    [
+      'outputs with a number as a unit',
+      { outputs: new Map([[1, 'x']]) },
+      'outputs must be a Map of outputs by unit; a unit must be a string, not the number 1'
     ],
     ['a confirm with `get` alone', { confirm: { get: () => undefined } }, `confirm must be ${ANSWERS}`],
     [

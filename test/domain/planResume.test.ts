@@ -680,6 +680,14 @@ describe('an answer', () => {
     )
     assert.ok(E.isRight(planResume(inFlight, renamed, { changes: 'ignore' })))
   })
+
+  test('an edit that turns a unit in doubt into a wave is refused, and not called a removal', () => {
+    const wave = W.wave('publish', [W.group(W.task('a'))])
+    const [problem, ...more] = problems(inFlight, { name: 'release', steps: [wave, W.task('notify')] })
+    assert.ok(problem !== undefined)
+    assert.match(describeProblem(problem), /^"publish" now names another step; the recorded one is not idempotent/)
+    assert.deepEqual(more, [])
+  })
 })
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -332,7 +332,7 @@ describe('timeouts', () => {
     assert.equal(failure(timedOut).error.code, 'TIMEOUT')
   })
 
-  test('a timeout of a step that is not idempotent is never retried, and needs confirmation', async () => {
+  test('a timeout of a step that is not idempotent is not retried, and needs confirmation', async () => {
     const process = newProcess()
     const { world, clock } = process
     const program = one({
@@ -351,6 +351,37 @@ describe('timeouts', () => {
     assert.equal(failure(outcome).outcome, 'unknown')
     refused(await newProcess(world).perform(resume(program, 'r')), 'Unconfirmed')
     assert.deepEqual(world.log, ['effect'])
+  })
+
+  test('a timeout of a step that is not idempotent needs no confirmation if the step then says that it did nothing', async () => {
+    const process = newProcess()
+    const { clock } = process
+    const nothing = StepFailure.permanent(StepError.make('Unsent', 'nothing was sent'), 'notApplied')
+    const program = one({
+      idempotent: false,
+      timeoutMillis: 1000,
+      run: ({ signal, attempt }) =>
+        pipe(
+          TE.fromTask(clock.sleep(5000, signal)),
+          TE.chain(() => (attempt === 1 ? TE.left(nothing) : TE.right('sent')))
+        ),
+      retry: policy({ attempts: 2, delayMillis: 10 })
+    })
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+  })
+
+  test('a step that is not idempotent needs no confirmation if its timeout ends in the check before it', async () => {
+    const process = newProcess()
+    const { clock } = process
+    const program = one({
+      idempotent: false,
+      timeoutMillis: 1000,
+      before: ({ signal }) => TE.fromTask(clock.sleep(5000, signal)),
+      run: () => TE.right('effect')
+    })
+    const outcome = ended(await process.perform(run(program, 'r', {})), 'Failed')
+    assert.equal(failure(outcome).error.code, 'TIMEOUT')
+    assert.equal(failure(outcome).outcome, 'notApplied')
   })
 })
 

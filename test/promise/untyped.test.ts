@@ -156,6 +156,11 @@ describe('arguments of calls', () => {
       { id: 'r' },
       'confirm must be a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]])'
     ],
+    [
+      'confirm',
+      { id: 'r', confirm: new Map([[1, { _tag: 'Again' }]]) },
+      'confirm must be a Map of answers by unit; a unit must be a string, not the number 1'
+    ],
     ['fork', { id: 'r' }, 'fromStep must be a string'],
     ['answer', { id: 'r', unit: 'one' }, 'value must be plain JSON; it is missing'],
     ['pause', { id: 'r', comit: false }, 'unknown option "comit"; did you mean "commit"?'],
@@ -380,6 +385,8 @@ describe('options of steps', () => {
       (w) => w['sequence']?.('q', (part: Chain) => part['step']?.('one', () => 1), 3),
       'options of "q" must be an object, not the number 3'
     ],
+    ['a name that is undefined', (w) => w['step']?.(undefined, () => 1), '"" is not a valid name'],
+    ['a name that is null', (w) => w['wave']?.(null, { a: () => 1 }), '"" is not a valid name'],
     ...[1n, circular()].flatMap((value): typeof steps => [
       [
         `a version of type ${typeof value}`,
@@ -608,6 +615,10 @@ describe('calls of the package dogear', () => {
     [
       'answers must be a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]]), not undefined',
       fp.confirm('w-1', NONE)
+    ],
+    [
+      'answers must be a Map of answers by unit; a unit must be a string, not a symbol',
+      fp.confirm('w-1', new Map([[Symbol('a'), { _tag: 'Again' }]]) as never)
     ],
     ['runs must be an array of summaries of runs, not the string "w-1"', fp.removeRuns('w-1' as never)],
     ['policy must be an object, such as { keep: 10 }', fp.findExpired(NONE)],

@@ -133,7 +133,7 @@ interface Reader {
 
 /** `offset`: the position of a missing value. */
 const convertNode = (reader: Reader, node: unknown, offset: number): Node => {
-  refuseTag(reader, node, offset)
+  refuseProperties(reader, node, offset)
   if (isScalar(node)) return convertScalar(reader, node, reader.placeOf(startOf(node, offset)))
   if (isMap(node)) return convertMap(reader, node, startOf(node, offset))
   if (isSeq(node)) return convertList(reader, node, startOf(node, offset))
@@ -142,10 +142,11 @@ const convertNode = (reader: Reader, node: unknown, offset: number): Node => {
   return { _tag: 'Scalar', at, value: null, source: '' }
 }
 
-/** YAML drops a tag silently, even the lone "!" of a script that begins with it. */
-const refuseTag = ({ placeOf, report }: Reader, node: unknown, offset: number): void => {
-  if (!isNode(node) || isAlias(node) || node.tag === undefined) return
-  report(placeOf(startOf(node, offset)), Syntax.tagged(node.tag))
+/** YAML drops a tag silently, even the lone "!" of a script that begins with it, and the anchor "&x" of a string. */
+const refuseProperties = ({ placeOf, report }: Reader, node: unknown, offset: number): void => {
+  if (!isNode(node) || isAlias(node)) return
+  if (node.tag !== undefined) report(placeOf(startOf(node, offset)), Syntax.tagged(node.tag))
+  if (isScalar(node) && node.anchor !== undefined) report(placeOf(startOf(node, offset)), Syntax.anchor)
 }
 
 const startOf = (node: { readonly range?: readonly [number, ...Array<number>] | null }, otherwise: number): number =>

@@ -117,3 +117,5 @@ export const tagged = (name: string): string => {
 }
 
 export const alias = begins('*', 'marks an alias (not supported)')
+
+export const anchor = begins('&', 'marks an anchor (not supported)')

@@ -14,9 +14,9 @@ import { join } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 
 /**
- * A unit of a run and its status. `index`: of its top-level step, from 0; `attempts`: 0 before the first; `parts`: the number of the direct
- * parts of a composite; `assumed`: a user or host declared it done; `pending`: what it waits for; `answered`: its answer is recorded, and
- * the next resume uses it.
+ * A unit of a run and its status. `index`: of its top-level step, from 0; `attempts`: 0 before the first, not counting those of parts;
+ * `parts`: the number of the direct parts of a composite; `assumed`: a user or host declared it done; `pending`: what it waits for;
+ * `answered`: its answer is recorded, and the next resume uses it.
  *
  * @category model
  */
@@ -98,7 +98,7 @@ const unitOf = ({ state, completedSteps, pending: waiting, answers }: Checkpoint
   if (failure !== undefined) {
     return { ...base, status: 'failed', attempts: failure.attempts.at(-1)?.attempt ?? 1, ...error }
   }
-  // A sub-step without a record or state is one in doubt that the record of its task names.
+  // A sub-step without a record or state is one in doubt that the record of its task, or of a sub-step around it, names.
   return place.kind === 'sub-step'
     ? { ...base, status: 'failed', attempts: 1 }
     : { ...base, status: 'not started', attempts: 0 }

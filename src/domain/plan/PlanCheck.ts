@@ -365,7 +365,7 @@ function* differences(was: StepIdentity, now: Step, unit: Unit): Iterable<PlanPr
   else yield* inside
 }
 
-/** Yields removed or renumbered units that are not idempotent, may have taken effect and are not forced: a resume could not ask about them. */
+/** Yields removed or replaced units that are not idempotent, may have taken effect and are not forced: a resume could not ask about them. */
 function* vanished(comparison: Comparison): Iterable<PlanProblem> {
   const { workflow, items, state } = comparison.checkpoint
   for (const unit of State.inDoubt(state)) {
@@ -375,9 +375,10 @@ function* vanished(comparison: Comparison): Iterable<PlanProblem> {
     const present = definitionOf(comparison, unit)
     const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== was.fingerprint
     if (isForced(comparison, unit) || (present?._tag === 'Task' && !isAnother)) continue
-    const edit = isAnother
-      ? editProblem('changed', unit, was.fingerprint, present.fingerprint)
-      : editProblem('removed', unit, was.fingerprint)
+    const edit =
+      present === undefined
+        ? editProblem('removed', unit, was.fingerprint)
+        : editProblem('changed', unit, was.fingerprint, recordedFingerprint(present))
     yield { ...edit, inDoubt: true } as PlanProblem
   }
 }

@@ -18,7 +18,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `InvalidWorkflow`: the definition cannot run.
  * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint, if any; for a composite, those of
  *   its own settings. `movedTo`: the new place of a removed task, with `*` for the key of an item. `inDoubt`: the step did not complete but
- *   may have taken effect, so it must not be removed. `pending`: its job is pending, and was submitted with the recorded definition.
+ *   may have taken effect, so it must stay. `pending`: its job is pending, and was submitted with the recorded definition.
  *   `otherKind`: a task, a sequence or wave, and a map have results of different forms, so no policy accepts the recorded one.
  * - `NothingToConfirm`: an answer to a unit that runs does not apply: `Done`, although the unit is not in doubt; or `Keep` (`keep`),
  *   although its evidence did not change, or it has not completed. `asked`: the unit has a question, which takes `Again` or `Done`. `forced`:

@@ -6,9 +6,18 @@ import { anything, arrayOf, fieldsOf, flag, having, isText, kindOf, oneOf, text 
 import { plainJson } from '../data/Malformed.js'
 import type { Answer, PlanOptions } from './Plan.js'
 
-const mapCheck = (expected: string): Check => {
+const mapCheck = (values: string, example: string): Check => {
+  const expected = `a Map of ${values} by unit, such as ${example}`
   const withMethods = having(['get', 'has', 'keys', 'entries', Symbol.iterator], expected)
-  return (value) => withMethods(value) ?? (isReadable(value as ReadonlyMap<unknown, unknown>) ? undefined : expected)
+  return (value) => {
+    const wrong = withMethods(value)
+    if (wrong !== undefined) return wrong
+    const map = value as ReadonlyMap<unknown, unknown>
+    if (!isReadable(map)) return expected
+    for (const unit of map.keys())
+      if (typeof unit !== 'string') return `a Map of ${values} by unit; a unit must be a string, not ${kindOf(unit)}`
+    return undefined
+  }
 }
 
 /** The methods of a `Map` throw on a Proxy of it. */
@@ -21,7 +30,7 @@ const isReadable = (map: ReadonlyMap<unknown, unknown>): boolean => {
   }
 }
 
-export const answerMap = mapCheck('a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]])')
+export const answerMap = mapCheck('answers', 'new Map([["build", { _tag: "Again" }]])')
 
 const ANSWERS: ReadonlySet<unknown> = new Set<Answer['_tag']>(['Again', 'Keep', 'Done'])
 
@@ -40,8 +49,7 @@ export const notAnswer = (given: unknown): string | undefined => {
 const answers: Check = (value) => {
   const wrong = answerMap(value)
   if (wrong !== undefined) return wrong
-  for (const [unit, answer] of (value as ReadonlyMap<unknown, unknown>).entries()) {
-    if (typeof unit !== 'string') return `a Map of answers by unit; a unit must be a string, not ${kindOf(unit)}`
+  for (const [unit, answer] of (value as ReadonlyMap<string, unknown>).entries()) {
     const expected = notAnswer(answer)
     const what = ANSWERS.has(fieldsOf(answer)['_tag']) ? 'output for' : 'answer to'
     if (expected !== undefined) return `a Map of answers by unit; the ${what} "${unit}" must be ${expected}`
@@ -51,12 +59,16 @@ const answers: Check = (value) => {
 
 const areTagged = (all: unknown): boolean => Array.isArray(all) && all.every((one) => isText(fieldsOf(one)['_tag']))
 
+const isChanged = (value: unknown): boolean => {
+  const { was, is } = fieldsOf(value)
+  return areTagged(is === undefined ? [was] : [was, is])
+}
+
 /** Detects a `FoundEvidence`. */
 const isFound = (value: unknown): boolean => {
   const fields = fieldsOf(value)
   const { unit, missing, changed } = fields
-  const changes = Array.isArray(changed) ? changed.map((one) => fieldsOf(one)['was']) : undefined
-  return isText(unit) && areTagged('missing' in fields ? missing : changes)
+  return isText(unit) && ('missing' in fields ? areTagged(missing) : Array.isArray(changed) && changed.every(isChanged))
 }
 
 /** The check of each option. Every call that has some of these options uses it. */
@@ -66,7 +78,7 @@ export const PLAN_OPTIONS: Readonly<Record<keyof PlanOptions, Check>> = {
   restartWave: text,
   changes: oneOf('strict', 'completed', 'ignore'),
   confirm: answers,
-  outputs: mapCheck('a Map of outputs by unit, such as new Map([["build", "1.2.3"]])'),
+  outputs: mapCheck('outputs', 'new Map([["build", "1.2.3"]])'),
   evidence: arrayOf(isFound, 'an array of what collectEvidence returns'),
   onChanged: oneOf('refuse', 'keep'),
   recovered: flag

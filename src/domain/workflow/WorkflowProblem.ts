@@ -40,8 +40,8 @@ export type WorkflowProblem =
 export const MAX_UNITS = 1_000_000
 
 /**
- * Returns all problems of a definition; none if it can run. Linear time. Nothing below 16 levels is examined, and nothing after 1,000,000
- * units.
+ * Returns all problems of a definition; none if it can run. Linear time. Below 16 levels at most names and needs are examined, and nothing
+ * after 1,000,000 units.
  *
  * @category validation
  */

@@ -360,8 +360,9 @@ export const mapOf = (
   }
 }
 
-/** A name that is no string becomes its kind, which is refused as an invalid name. */
-const nameFrom = (name: unknown): string => (typeof name === 'string' ? name : kindOf(name))
+/** A name that is no string becomes its kind, and a missing one is empty: both are refused as invalid names. */
+const nameFrom = (name: unknown): string =>
+  typeof name === 'string' ? name : name === undefined || name === null ? '' : kindOf(name)
 
 /** Untyped authors may pass anything as steps, such as a combinator. */
 const isStep = (step: unknown): boolean => Array.isArray(fieldsOf(step)['problems'])

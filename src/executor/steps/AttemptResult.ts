@@ -64,15 +64,17 @@ export const judge = (
     return { _tag: 'Done', output: output.right, evidence }
   }
   const halted = attempt.halt?.why
-  const timedOut =
-    halted === 'timeout'
-      ? Failure.transient(StepError.make('TimeoutError', timeoutError(timeoutMillis).message, { code: 'TIMEOUT' }))
-      : undefined
-  const failure = wrong ?? timedOut ?? (end._tag === 'Error' ? Failure.fromUnknown(end.error) : undefined)
+  const failed = end._tag === 'Error' ? Failure.fromUnknown(end.error) : undefined
+  // The timeout replaces the error of the code, but not what the code says about its effects.
+  const timedOut = halted === 'timeout' ? Failure.transient(timeout(timeoutMillis), failed?.outcome) : undefined
+  const failure = wrong ?? timedOut ?? failed
   if (halted === 'stop' || failure === undefined) return { _tag: 'Stopped', failure: settled ? failure : undefined }
   const again = end._tag === 'Error' && end.again === true && wrong === undefined && halted === undefined
   return { _tag: 'Failed', failure, settled, again }
 }
+
+const timeout = (millis: number | undefined): StepError.StepError =>
+  StepError.make('TimeoutError', timeoutError(millis).message, { code: 'TIMEOUT' })
 
 /** Redacts a result, before it is recorded, reported or read by later steps. The attempt fails if the redacted output is invalid. */
 export const redacted = (
