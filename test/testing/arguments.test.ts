@@ -127,7 +127,11 @@ test.each([
   [{ only: { schedule: [{}], answer: 'again' } }, 'schedule must be an array of crash points'],
   [
     { only: { schedule: [{ _tag: 'AtUnit', unit: 'one', n: 0, how: 'after' }], answer: 'again' } },
-    'each with `n` (from 1) and `how`'
+    'each with `n` (from 1) and a `how` of its kind'
+  ],
+  [
+    { only: { schedule: [{ _tag: 'AtUnit', unit: 'one', n: 1, how: 'torn' }], answer: 'again' } },
+    'each with `n` (from 1) and a `how` of its kind'
   ],
   [{ only: { schedule: [], answer: 'yes' } }, "answer must be 'again' or 'done'"],
   [{ invariants: { mine: 5 } }, 'an object of functions by name; that of "mine" is the number 5'],

@@ -102,9 +102,13 @@ const isOf = (tags: ReadonlyArray<string>, value: unknown): boolean => tags.incl
 
 const POINTS = Object.keys(HOWS)
 
+const hasHow = ({ _tag, how }: Readonly<Record<string, unknown>>): boolean =>
+  Object.entries(HOWS).some(([tag, hows]) => tag === _tag && hows.some((one) => one === how)) ||
+  (_tag === 'AtUnit' && how === 'waits')
+
 const schedule = arrayOf(
-  (point) => isOf(POINTS, point) && isText(fieldsOf(point)['how']) && wholeFrom(1)(fieldsOf(point)['n']) === undefined,
-  `an array of crash points: ${POINTS.join(', ')}, each with \`n\` (from 1) and \`how\``
+  (point) => isOf(POINTS, point) && hasHow(fieldsOf(point)) && wholeFrom(1)(fieldsOf(point)['n']) === undefined,
+  `an array of crash points: ${POINTS.join(', ')}, each with \`n\` (from 1) and a \`how\` of its kind`
 )
 
 const interventions = arrayOf(
