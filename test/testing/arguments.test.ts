@@ -140,6 +140,11 @@ test.each([
   expect(await messageOf(() => crashEverywhere(job, untyped(options)))).toContain(why)
 })
 
+test('crashEverywhere treats an undefined invariant as absent', async () => {
+  const { violations } = await crashEverywhere(job, untyped({ invariants: { mine: undefined }, twice: 0 }))
+  expect(violations).toEqual([])
+})
+
 test('crashEverywhere refuses a first argument that is no workflow', async () => {
   expect(await messageOf(() => crashEverywhere(untyped(undefined)))).toContain('not undefined')
 })
