@@ -17,6 +17,7 @@ import {
   conformanceTests,
   crashCase,
   crashEverywhere,
+  planLaws,
   runArtifactConformance,
   runConformance,
   withFaults
@@ -174,10 +175,22 @@ test.each([
     { outputs: { one: 5 } },
     'outputs must be an object of fast-check arbitraries by unit; that of "one" is the number 5'
   ],
-  [{ outputs: { one: undefined }, input: {} }, 'input must be a fast-check arbitrary, not an object']
+  [{ outputs: { one: undefined }, input: {} }, 'input must be a fast-check arbitrary, not an object'],
+  [{ laws: [undefined] }, 'laws must be an array of at least one law; undefined is unknown'],
+  [{ path: 'abc' }, 'path must be the path of a result, such as "12:0:3"'],
+  [
+    { outputs: { one: fc.constant(1).map(() => assert.fail('boom')) } },
+    'the arbitrary of "one" in `outputs` threw: boom; fix it'
+  ],
+  [{ outputs: { on: fc.constant(1) } }, '`outputs` names "on", which is no task; did you mean "one"?']
 ])('checkPlanLaws reports invalid options as problems, and checks nothing: %j', (options, why) => {
   const { problems, results } = checkPlanLaws(job, untyped(options))
   expect([problems.join(), results]).toEqual([expect.stringContaining(why), []])
+})
+
+test('checkPlanLaws treats undefined outputs of a unit as absent', () => {
+  const { problems, results } = checkPlanLaws(job, untyped({ outputs: { one: undefined }, numRuns: 1 }))
+  expect([problems, results.length]).toEqual([[], planLaws.length])
 })
 
 test('checkPlanLaws reports a first argument that is no workflow', () => {
