@@ -182,7 +182,7 @@ export const wake = (recorder: RunRecorder, wait: Unit): void => {
   }
 }
 
-/** Answers a wait that has not started: of a task, or in the code of a task in flight. */
+/** Answers a wait that has no answer, even before it starts: of a task, or in the code of a task in flight. */
 export const answerEarly = (recorder: RunRecorder, choices: Choices, tasks: ReadonlyMap<Unit, Task>): void => {
   const { state, completedSteps, answers } = recorder.now().checkpoint
   const isOpen = (unit: Unit): boolean =>
