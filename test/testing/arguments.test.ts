@@ -141,6 +141,16 @@ test.each([
   expect(await messageOf(() => crashEverywhere(job, untyped(options)))).toContain(why)
 })
 
+test.each([
+  [{ _tag: 'FromStep', life: 1 }],
+  [{ _tag: 'Pause', life: 1, unit: 'one', when: 'soon' }],
+  [{ _tag: 'EditEvidence', life: 2, unit: 'one', answer: 'redo' }],
+  [{ _tag: 'AnswerWait', life: 1, unit: 'one' }]
+])('crashEverywhere refuses an intervention with a missing or invalid field: %j', async (one) => {
+  const only = { schedule: [], answer: 'again', interventions: [one] }
+  expect(await messageOf(() => crashEverywhere(job, untyped({ only })))).toContain('interventions must be an array of')
+})
+
 test('crashEverywhere treats an undefined invariant as absent', async () => {
   const { violations } = await crashEverywhere(job, untyped({ invariants: { mine: undefined }, twice: 0 }))
   expect(violations).toEqual([])
