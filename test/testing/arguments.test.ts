@@ -160,6 +160,15 @@ test('crashEverywhere refuses a first argument that is no workflow', async () =>
   expect(await messageOf(() => crashEverywhere(untyped(undefined)))).toContain('not undefined')
 })
 
+test.each([
+  ['no function', {}, 'nothing', 'sub-step "pay" has no function to run: step(name, options?, run)'],
+  ['no options', null, () => 1, 'sub-step "pay" has no function to run: step(name, options?, run)']
+])('a simulated sub-step with %s fails as in a real process', async (_, options, run, why) => {
+  const paying = workflow('paying').step('one', ({ step }) => step('pay', untyped(options), untyped(run)))
+  const { violations } = await crashEverywhere(paying, { twice: 0 })
+  expect(violations.map(({ law, what }) => [law, what.includes(why)])).toEqual([['Undisturbed', true]])
+})
+
 test('crashEverywhere refuses a function that makes no workflow', async () => {
   const wrong = untyped(() => undefined)
   expect(await messageOf(() => crashEverywhere(wrong))).toBe(
