@@ -28,13 +28,18 @@ export const selection =
   (value) => {
     if (!Array.isArray(value) || value.length === 0)
       return `an array of at least one ${what}${Array.isArray(value) ? '' : `, not ${kindOf(value)}`}`
-    const unknown = value.find((one) => !known.includes(one as string)) as unknown
-    if (unknown === undefined) return undefined
+    const at = value.findIndex((one) => !known.includes(one as string))
+    if (at < 0) return undefined
+    const unknown: unknown = value[at]
     const meant = typeof unknown === 'string' ? likeliest(unknown, known) : undefined
     const use = known.length > MOST_NAMES ? `one such as "${known[0] ?? ''}"` : orList(known)
     const remedy = meant === undefined ? `use ${use}` : `did you mean "${meant}"?`
     return `an array of at least one ${what}; ${kindOf(unknown)} is unknown; ${remedy}`
   }
+
+/** Accepts the path that a result of fast-check reports. */
+export const resultPath: Check = (value) =>
+  typeof value === 'string' && /^(\d+(:\d+)*)?$/.test(value) ? undefined : 'the path of a result, such as "12:0:3"'
 
 /** Accepts an object whose values pass a test. */
 export const recordOf =

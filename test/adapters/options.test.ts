@@ -67,6 +67,7 @@ describe.each(Object.entries(stores).filter(([name]) => name !== 'memoryStorage'
     [{ kep: 5 }, 'unknown option "kep"; did you mean "keep"?'],
     [{ limits: { checkpointByte: 5 } }, 'unknown option "checkpointByte"; did you mean "checkpointBytes"?'],
     [{ limits: 5 }, 'limits must be an object, not the number 5'],
+    [{ limits: [] }, 'limits must be an object, not an array'],
     [
       { limits: { checkpointBytes: -1 } },
       'limits must be an object of valid options: checkpointBytes must be a number ≥ 0, not the number -1'

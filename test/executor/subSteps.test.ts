@@ -1187,6 +1187,11 @@ describe('the artifacts of a sub-step', () => {
     assert.deepEqual(ran, ['a', 'make', 'use', 'make', 'use'])
   })
 })
+test('a sub-step with undefined options runs', async () => {
+  const { go, ran, noting } = runs()
+  await go(async ({ step }) => await step('a', undefined as never, noting('a', 1)))
+  assert.deepEqual(ran, ['a'])
+})
 
 describe('an invalid call', () => {
   test.each([

@@ -17,6 +17,7 @@ import {
   conformanceTests,
   crashCase,
   crashEverywhere,
+  planLaws,
   runArtifactConformance,
   runConformance,
   withFaults
@@ -127,7 +128,11 @@ test.each([
   [{ only: { schedule: [{}], answer: 'again' } }, 'schedule must be an array of crash points'],
   [
     { only: { schedule: [{ _tag: 'AtUnit', unit: 'one', n: 0, how: 'after' }], answer: 'again' } },
-    'each with `n` (from 1) and `how`'
+    'each with `n` (from 1) and a `how` of its kind'
+  ],
+  [
+    { only: { schedule: [{ _tag: 'AtUnit', unit: 'one', n: 1, how: 'torn' }], answer: 'again' } },
+    'each with `n` (from 1) and a `how` of its kind'
   ],
   [{ only: { schedule: [], answer: 'yes' } }, "answer must be 'again' or 'done'"],
   [{ invariants: { mine: 5 } }, 'an object of functions by name; that of "mine" is the number 5'],
@@ -136,8 +141,32 @@ test.each([
   expect(await messageOf(() => crashEverywhere(job, untyped(options)))).toContain(why)
 })
 
+test.each([
+  [{ _tag: 'FromStep', life: 1 }],
+  [{ _tag: 'Pause', life: 1, unit: 'one', when: 'soon' }],
+  [{ _tag: 'EditEvidence', life: 2, unit: 'one', answer: 'redo' }],
+  [{ _tag: 'AnswerWait', life: 1, unit: 'one' }]
+])('crashEverywhere refuses an intervention with a missing or invalid field: %j', async (one) => {
+  const only = { schedule: [], answer: 'again', interventions: [one] }
+  expect(await messageOf(() => crashEverywhere(job, untyped({ only })))).toContain('interventions must be an array of')
+})
+
+test('crashEverywhere treats an undefined invariant as absent', async () => {
+  const { violations } = await crashEverywhere(job, untyped({ invariants: { mine: undefined }, twice: 0 }))
+  expect(violations).toEqual([])
+})
+
 test('crashEverywhere refuses a first argument that is no workflow', async () => {
   expect(await messageOf(() => crashEverywhere(untyped(undefined)))).toContain('not undefined')
+})
+
+test.each([
+  ['no function', {}, 'nothing', 'sub-step "pay" has no function to run: step(name, options?, run)'],
+  ['no options', null, () => 1, 'sub-step "pay" has no function to run: step(name, options?, run)']
+])('a simulated sub-step with %s fails as in a real process', async (_, options, run, why) => {
+  const paying = workflow('paying').step('one', ({ step }) => step('pay', untyped(options), untyped(run)))
+  const { violations } = await crashEverywhere(paying, { twice: 0 })
+  expect(violations.map(({ law, what }) => [law, what.includes(why)])).toEqual([['Undisturbed', true]])
 })
 
 test('crashEverywhere refuses a function that makes no workflow', async () => {
@@ -165,10 +194,22 @@ test.each([
     { outputs: { one: 5 } },
     'outputs must be an object of fast-check arbitraries by unit; that of "one" is the number 5'
   ],
-  [{ outputs: { one: undefined }, input: {} }, 'input must be a fast-check arbitrary, not an object']
+  [{ outputs: { one: undefined }, input: {} }, 'input must be a fast-check arbitrary, not an object'],
+  [{ laws: [undefined] }, 'laws must be an array of at least one law; undefined is unknown'],
+  [{ path: 'abc' }, 'path must be the path of a result, such as "12:0:3"'],
+  [
+    { outputs: { one: fc.constant(1).map(() => assert.fail('boom')) } },
+    'the arbitrary of "one" in `outputs` threw: boom; fix it'
+  ],
+  [{ outputs: { on: fc.constant(1) } }, '`outputs` names "on", which is no task; did you mean "one"?']
 ])('checkPlanLaws reports invalid options as problems, and checks nothing: %j', (options, why) => {
   const { problems, results } = checkPlanLaws(job, untyped(options))
   expect([problems.join(), results]).toEqual([expect.stringContaining(why), []])
+})
+
+test('checkPlanLaws treats undefined outputs of a unit as absent', () => {
+  const { problems, results } = checkPlanLaws(job, untyped({ outputs: { one: undefined }, numRuns: 1 }))
+  expect([problems, results.length]).toEqual([[], planLaws.length])
 })
 
 test('checkPlanLaws reports a first argument that is no workflow', () => {

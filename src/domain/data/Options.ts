@@ -209,7 +209,7 @@ export const interval: Check = (value) =>
 export const nested =
   (table: OptionTable): Check =>
   (value) => {
-    if (!isObject(value)) return `an object, not ${kindOf(value)}`
+    if (!isRecord(value)) return `an object, not ${kindOf(value)}`
     const [problem] = optionProblems(value, table)
     return problem === undefined ? undefined : `an object of valid options: ${describeOption(problem)}`
   }

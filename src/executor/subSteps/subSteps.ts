@@ -169,7 +169,7 @@ const callOf = (
   name: string,
   more: ReadonlyArray<unknown>
 ): E.Either<StepFailure, SubStepCall> => {
-  const [options, run] = more.length < 2 ? [{}, more[0]] : more
+  const [options = {}, run] = more.length < 2 ? [{}, more[0]] : more
   if (typeof run !== 'function' || typeof options !== 'object' || options === null) return E.left(noRun(name))
   const given = options as SubStepOptions<unknown>
   const { redaction } = scope.environment.vault

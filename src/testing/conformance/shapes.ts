@@ -87,6 +87,17 @@ const STORED = fields<Stored>({
   heldBy: optionOf(HOLDER)
 })
 
+const SUMMARY = fields<KeptSummary>({
+  revision: number,
+  workflow: fields<KeptSummary['workflow']>({ name: string }),
+  status: string,
+  heldStatus: string,
+  steps: fields<KeptSummary['steps']>({ completed: number, total: number }),
+  createdAt: string,
+  updatedAt: string,
+  heldBy: optionOf(HOLDER)
+})
+
 export const STORAGE: ShapesOf<CheckpointStorage> = {
   claim: fields<Claimed>({
     claim: fields<Claim>({ runId: string, epoch: number, lost: fields<AbortSignal>({ aborted: boolean }) }),
@@ -97,7 +108,7 @@ export const STORAGE: ShapesOf<CheckpointStorage> = {
   load: optionOf(STORED),
   history: arrayOf(fields<HistoryEntry>({ revision: number, change: string, at: string })),
   loadRevision: optionOf(STORED),
-  list: arrayOf(fields<Listed>({ runId: string, summary: maybe(fields<KeptSummary>({ heldBy: optionOf(HOLDER) })) })),
+  list: arrayOf(fields<Listed>({ runId: string, summary: maybe(SUMMARY) })),
   remove: anything
 }
 

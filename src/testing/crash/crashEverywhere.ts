@@ -4,6 +4,7 @@ import * as fc from 'fast-check'
 import type { CrashOptions, Invariant } from './crashOptions.js'
 import { checkCall, checkMade } from './crashOptions.js'
 import { memoryData, memoryStorage } from '../../adapters/memory.js'
+import { defined } from '../../domain/data/defined.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { Program } from '../../executor/program/Program.js'
@@ -241,7 +242,7 @@ const brokenInvariants = <World>(
   { world, trace, checkpoint, completed }: Between<World>,
   undisturbed: Checkpoint | undefined
 ): ReadonlyArray<Finding> =>
-  Object.entries(invariants).flatMap(([name, holds]): ReadonlyArray<Finding> => {
+  Object.entries(defined(invariants) as typeof invariants).flatMap(([name, holds]): ReadonlyArray<Finding> => {
     const wrong = problemOf(() => holds({ world, trace, checkpoint, completed, undisturbed }))
     return wrong === undefined ? [] : [{ law: 'Invariant', name, what: wrong }]
   })

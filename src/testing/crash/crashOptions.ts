@@ -12,6 +12,7 @@ import {
   kindOf,
   millis,
   oneOf,
+  text,
   whole,
   wholeFrom
 } from '../../domain/data/Options.js'
@@ -19,6 +20,7 @@ import type { TableOf } from '../arguments.js'
 import { isWorkflow, problemsOf, recordOf, refuse } from '../arguments.js'
 import { HOWS } from './CrashPoint.js'
 import type { CrashCase } from './CrashReport.js'
+import type { Intervention } from './Intervention.js'
 import { INTERVENTIONS } from './Intervention.js'
 import type { CrashStorage } from './process/CrashStorage.js'
 import type { Trace } from './Trace.js'
@@ -102,14 +104,34 @@ const isOf = (tags: ReadonlyArray<string>, value: unknown): boolean => tags.incl
 
 const POINTS = Object.keys(HOWS)
 
+const hasHow = ({ _tag, how }: Readonly<Record<string, unknown>>): boolean =>
+  Object.entries(HOWS).some(([tag, hows]) => tag === _tag && hows.some((one) => one === how)) ||
+  (_tag === 'AtUnit' && how === 'waits')
+
 const schedule = arrayOf(
-  (point) => isOf(POINTS, point) && isText(fieldsOf(point)['how']) && wholeFrom(1)(fieldsOf(point)['n']) === undefined,
-  `an array of crash points: ${POINTS.join(', ')}, each with \`n\` (from 1) and \`how\``
+  (point) => isOf(POINTS, point) && hasHow(fieldsOf(point)) && wholeFrom(1)(fieldsOf(point)['n']) === undefined,
+  `an array of crash points: ${POINTS.join(', ')}, each with \`n\` (from 1) and a \`how\` of its kind`
 )
 
+const FIELDS: Readonly<Record<Intervention['_tag'], Readonly<Record<string, Check>>>> = {
+  FromStep: { step: text },
+  RestartWave: { wave: text },
+  DeleteEvidence: { unit: text },
+  EditEvidence: { unit: text, answer: oneOf('again', 'keep', 'done') },
+  Pause: { unit: text, when: (value) => (value === undefined ? undefined : oneOf('during', 'late')(value)) },
+  PauseAtCall: { n: wholeFrom(1), how: oneOf('before', 'after') },
+  Cancel: { unit: text },
+  AnswerWait: { n: wholeFrom(1), unit: text }
+}
+
+const hasFields = (given: Readonly<Record<string, unknown>>): boolean =>
+  Object.entries({ ...FIELDS[given['_tag'] as Intervention['_tag']], life: wholeFrom(1) }).every(
+    ([name, check]) => check(given[name]) === undefined
+  )
+
 const interventions = arrayOf(
-  (one) => isOf(INTERVENTIONS, one) && wholeFrom(1)(fieldsOf(one)['life']) === undefined,
-  `an array of interventions: ${INTERVENTIONS.join(', ')}, each with \`life\` (from 1)`
+  (one) => isOf(INTERVENTIONS, one) && hasFields(fieldsOf(one)),
+  `an array of interventions: ${INTERVENTIONS.join(', ')}, each with \`life\` (from 1) and the fields of its kind`
 )
 
 const CASE: TableOf<CrashCase> = { schedule, answer: oneOf('again', 'done'), interventions }

@@ -38,8 +38,8 @@ export const answerBefore = async <World>(actions: WhilePending<World>, n: numbe
 const POLL_MILLIS = 1000
 
 /**
- * Returns the function to call with each pending outcome: it polls, answers and advances the time. The process then resumes the run, unless nothing
- * was answered, no time is left to wait for, and the revision is the same as before.
+ * Returns the function to call with each pending outcome: it polls, answers and advances the time. The process then resumes the run, unless it has
+ * no job, nothing was answered, no time is left to wait for, and the revision is the same as before.
  */
 export const whilePending = <World>(actions: WhilePending<World>): ((outcome: Pending) => Promise<ResumeNext>) => {
   const { process, replyTo } = actions

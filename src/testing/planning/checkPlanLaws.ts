@@ -2,9 +2,9 @@
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import { describeProblem, problems } from '../../domain/workflow/WorkflowProblem.js'
 import { defined } from '../../domain/data/defined.js'
-import { fieldsOf, kindOf, text, whole, wholeFrom } from '../../domain/data/Options.js'
+import { fieldsOf, kindOf, whole, wholeFrom } from '../../domain/data/Options.js'
 import type { TableOf } from '../arguments.js'
-import { isWorkflow, problemsOf, recordOf, selection } from '../arguments.js'
+import { isWorkflow, problemsOf, recordOf, resultPath, selection } from '../arguments.js'
 import { lawsOfEdits } from './laws/lawsOfEdits.js'
 import { lawsOfOptions } from './laws/lawsOfOptions.js'
 import { lawsOfPlans } from './laws/lawsOfPlans.js'
@@ -13,7 +13,8 @@ import { lawsOfTrees } from './laws/lawsOfTrees.js'
 import type { LawOptions, PlanLaw } from './laws/PlanLaw.js'
 import type { PlanLawReport } from './laws/PlanLawReport.js'
 import type { RunsOf } from './arbitrary/runs.js'
-import { samplesOf, thrownBy, withoutSample } from './arbitrary/Samples.js'
+import type { Outputs } from './arbitrary/Samples.js'
+import { outputProblems, samplesOf, thrownBy, withoutSample } from './arbitrary/Samples.js'
 
 /**
  * The laws of the planner. Plans are total and deterministic · exactly the completed units are skipped, and exactly the
@@ -51,7 +52,7 @@ export interface PlanLawOptions extends LawOptions, Omit<RunsOf, 'workflow'> {
 /**
  * Checks the laws of the planner on random runs of a workflow: runs that complete, fail, crash, or are interrupted,
  * edited, rewound and answered. Only the definition counts; no step runs. Never throws:
- * invalid options, and `accepts` functions that throw, are in `problems`, and then no law is checked.
+ * invalid options, and `accepts` functions and `outputs` that throw, are in `problems`, and then no law is checked.
  * Use it if you write `accepts` functions, codecs or definitions of your own: it finds those that are partial,
  * nondeterministic or dependent on time.
  *
@@ -82,8 +83,8 @@ export const checkPlanLaws = (workflow: Workflow, options: PlanLawOptions = {}):
   const invalid = problemsOf(options, OPTIONS)
   if (!isWorkflow(workflow)) return refused('', [`the first argument must be a workflow, not ${kindOf(workflow)}`])
   if (invalid.length > 0) return refused(workflow.name, invalid)
-  const { laws, outputs, input, seed = 1, ...rest } = options
-  const of: RunsOf = { workflow, ...defined({ outputs, input }) }
+  const { laws, outputs = {}, input, seed = 1, ...rest } = options
+  const of: RunsOf = { workflow, outputs: defined(outputs) as Outputs, ...defined({ input }) }
   const obstacles = obstaclesIn(of, workflow)
   if (obstacles.length > 0) return refused(workflow.name, obstacles, seed)
   const wanted = planLaws.filter(({ id }) => laws?.includes(id) ?? true)
@@ -109,6 +110,8 @@ const refused = (workflow: string, found: ReadonlyArray<string>, seed = 1): Plan
 const obstaclesIn = (of: RunsOf, workflow: Workflow): ReadonlyArray<string> => {
   const invalid = problems(workflow).map((problem) => `the definition is invalid: ${describeProblem(problem)}`)
   if (invalid.length > 0) return invalid
+  const wrong = outputProblems(workflow, of.outputs)
+  if (wrong.length > 0) return wrong
   const thrown = thrownBy(workflow, of.outputs)
   return [
     ...thrown.map(({ unit, why }) => `\`accepts\` of "${unit}" threw: ${why}; make it total`),
@@ -123,7 +126,7 @@ const isArbitrary = (value: unknown): boolean => typeof fieldsOf(value)['generat
 const OPTIONS: TableOf<PlanLawOptions> = {
   numRuns: wholeFrom(1),
   seed: whole,
-  path: text,
+  path: resultPath,
   laws: selection(
     'law',
     planLaws.map(({ id }) => id)

@@ -147,6 +147,13 @@ describe('results that the port does not declare', () => {
     expect(results.map(({ outcome }) => outcome)).toEqual([{ _tag: 'Failed', why }])
   })
 
+  test('a listed run whose summary lacks a field fails the case that lists it', async () => {
+    const listed = right([{ runId: 'a', summary: { heldBy: O.none } }])
+    const { results } = await runConformance(odd('list', listed, 0), { only: ['CS-LIST-02'] })
+    const why = 'list(): at [0].summary.revision: expected a number, found undefined'
+    expect(results.map(({ outcome }) => outcome)).toEqual([{ _tag: 'Failed', why }])
+  })
+
   test.each(['claim', 'load', 'loadRevision', 'history', 'list', 'save', 'release', 'remove'] as const)(
     'no case ends with a TypeError, whatever `%s` returns',
     async (method) => {

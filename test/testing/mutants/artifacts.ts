@@ -14,6 +14,8 @@ export const ARTIFACT_KILLED_BY = {
   'returns its own bytes': 'AS-TRIP-07',
   'starts before its TaskEither is executed': 'AS-TRIP-09',
   'lets ids lead out of its folder': 'AS-ID-01',
+  'reports another id than the invalid one in a read': 'AS-ID-01',
+  'reports another run id than the invalid one in a read': 'AS-ID-02',
   'folds the case of ids': 'AS-ID-03',
   'removes every artifact with the same prefix': 'AS-ID-05',
   'keeps the end of a replaced artifact': 'AS-PUT-01',
@@ -24,7 +26,8 @@ export const ARTIFACT_KILLED_BY = {
   'lists artifacts in no order': 'AS-LIST-01',
   'clears reserved artifacts of the run': 'AS-CLEAR-01',
   'caches what it read': 'AS-OPEN-01',
-  'does not detect damaged content': 'AS-DAMAGE-01'
+  'does not detect damaged content': 'AS-DAMAGE-01',
+  'loses an artifact that replaces a damaged one': 'AS-DAMAGE-02'
 } as const
 
 /** The flaw of a mutant of an artifact store. */
@@ -89,9 +92,19 @@ const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): Artifac
     const info = { id, size: bytes.length, sha256: sha256(bytes) }
     if (has('writes in place, piece by piece')) return inPlace(run, info, bytes)
     await aWhile()
-    run.set(id, { info, bytes })
+    const old = run.get(id)
+    const wasDamaged = old !== undefined && sha256(old.bytes) !== old.info.sha256
+    if (wasDamaged && has('loses an artifact that replaces a damaged one')) run.delete(id)
+    else run.set(id, { info, bytes })
     return { ...info }
   }
+
+  const misreported = (error: ArtifactError): ArtifactError =>
+    error._tag === 'InvalidArtifactId' && has('reports another id than the invalid one in a read')
+      ? { ...error, id: 'other' }
+      : error._tag === 'InvalidRunId' && has('reports another run id than the invalid one in a read')
+        ? { ...error, runId: 'other' }
+        : error
 
   return {
     put: (runId, id, data) => {
@@ -110,7 +123,10 @@ const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): Artifac
         remembered.set(key, bytes)
         return O.some(has('returns its own bytes') ? bytes : bytes.slice())
       })
-      return () => found().then(answerOf(runId, id, has('reports a missing artifact as an error')))
+      return () =>
+        found()
+          .then(answerOf(runId, id, has('reports a missing artifact as an error')))
+          .then(E.mapLeft(misreported))
     },
     has: (runId, id) => task(runId, id, (run, known) => Promise.resolve(run.has(known))),
     remove: (runId, id) =>

@@ -15,6 +15,7 @@ import { workflow } from '../../../src/promise/index.js'
 import * as Arbitrary from '../../../src/testing/planning/arbitrary/Arbitrary.js'
 import { momentWithOptions } from '../../../src/testing/planning/arbitrary/runs.js'
 import type { Moment } from '../../../src/testing/planning/arbitrary/RunRecorder.js'
+import { innermostFirst } from '../../../src/testing/planning/arbitrary/calls.js'
 import { isSubStep, unitsIn } from '../../../src/testing/planning/arbitrary/tree.js'
 import { law } from '../../domain/law.js'
 
@@ -247,5 +248,13 @@ describe('an arbitrary edit', () => {
       assert.deepEqual(edited.steps.slice(0, first), before.steps.slice(0, first))
     },
     COUNT
+  )
+})
+
+test('sub-steps sort before their task, with units of other tasks between', () => {
+  const sorted = innermostFirst(['a', 'x', 'a/b%20c'].map((unit) => ({ unit })))
+  assert.deepEqual(
+    sorted.map(({ unit }) => unit),
+    ['a/b%20c', 'a', 'x']
   )
 })

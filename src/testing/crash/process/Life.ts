@@ -82,7 +82,7 @@ export const callWhileAlive = <A>(
     return planned === 'failsAfter' ? failure() : result
   })
 
-/** Wraps a store so that a call can fail, or the process can die at it. After that no call takes effect or returns. */
+/** Wraps a store so that a call can fail, or the process can die at it. A dead process makes no call and gets no result. */
 export const killable = (life: Life, storage: CheckpointStorage, watch: CallWatch): CheckpointStorage => {
   const { at, delayed, around = (make) => make() } = watch
   let count = 0

@@ -143,7 +143,10 @@ const watchedCalls = (inside: HostProcess, context: SubStepContext): PropertyDes
     }
   }
   const step = (name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
-    const [options, run] = (more.length < 2 ? [{}, more[0]] : more) as [SubStepOptions<unknown>, SubStepRun]
+    const [options = {}, run] = (more.length < 2 ? [{}, more[0]] : more) as [SubStepOptions<unknown>?, SubStepRun?]
+    // The executor refuses the call.
+    if (typeof run !== 'function' || Object(options) !== options)
+      return during(() => context.step(name, options, run as never))
     return during(() => context.step(name, options, watchedSubStep(inside, run, options.idempotent !== false) as never))
   }
   const value = (of: unknown): PropertyDescriptor => ({ enumerable: true, value: of })

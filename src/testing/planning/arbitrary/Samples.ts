@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { isObject } from '../../../domain/data/Json.js'
+import { likeliest } from '../../../domain/data/Suggestion.js'
 import type { OutputMismatch, Task, Workflow } from '../../../domain/workflow/Workflow.js'
 import { tasks } from '../../../domain/workflow/Workflow.js'
 
@@ -49,6 +50,19 @@ const tryAccepts = (task: Task, output: Json | undefined): ReturnType<Task['acce
       () => ({ path: '$', expected: '' })
     )
   )
+
+/** Describes the outputs whose path is that of no task, or whose arbitrary throws. */
+export const outputProblems = ({ steps }: Workflow, outputs: Outputs = {}): ReadonlyArray<string> => {
+  const places = tasks(steps).map(({ place }) => place)
+  return Object.entries(outputs).flatMap(([unit, of]) => {
+    const sampled = E.tryCatch(() => fc.sample(of, { numRuns: 30, seed: 1 }), E.toError)
+    if (E.isLeft(sampled)) return [`the arbitrary of "${unit}" in \`outputs\` threw: ${sampled.left.message}; fix it`]
+    if (places.includes(unit) || places.includes(inAnyItem(unit))) return []
+    const meant = likeliest(unit, places)
+    const remedy = meant === undefined ? `the tasks are ${places.join(', ')}` : `did you mean "${meant}"?`
+    return [`\`outputs\` names "${unit}", which is no task; ${remedy}`]
+  })
+}
 
 /** The units for which no accepted output is known. */
 export const withoutSample = ({ steps }: Workflow, samples: Samples): ReadonlyArray<string> =>

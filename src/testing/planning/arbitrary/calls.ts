@@ -8,7 +8,7 @@ import * as Units from '../../../domain/checkpoint/Units.js'
 import type { Json } from '../../../domain/data/Json.js'
 import * as Err from '../../../domain/data/StepError.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors, isWithin, join, nth } from '../../../domain/workflow/Unit.js'
+import { ancestors, join, names, nth } from '../../../domain/workflow/Unit.js'
 import type { Task, WaitKind } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
 import { chooseOutput, noFaults, pick } from './Choices.js'
@@ -182,7 +182,7 @@ export const wake = (recorder: RunRecorder, wait: Unit): void => {
   }
 }
 
-/** Answers a wait that has not started: of a task, or in the code of a task in flight. */
+/** Answers a wait that has no answer, even before it starts: of a task, or in the code of a task in flight. */
 export const answerEarly = (recorder: RunRecorder, choices: Choices, tasks: ReadonlyMap<Unit, Task>): void => {
   const { state, completedSteps, answers } = recorder.now().checkpoint
   const isOpen = (unit: Unit): boolean =>
@@ -203,4 +203,4 @@ export const answerEarly = (recorder: RunRecorder, choices: Choices, tasks: Read
 
 /** Sorts the sub-steps of a task before it. */
 export const innermostFirst = <A extends Units.OfUnit>(all: Iterable<A>): ReadonlyArray<A> =>
-  [...all].sort((a, b) => (isWithin(a.unit, b.unit) ? -1 : isWithin(b.unit, a.unit) ? 1 : 0))
+  [...all].sort((a, b) => names(b.unit).length - names(a.unit).length)
