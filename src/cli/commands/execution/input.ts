@@ -13,7 +13,7 @@ import { capturedInputs } from '../../workflow/unknownInputs.js'
 import { objection } from '../../workflow/Variable.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context, Flags, Place, Result } from '../Context.js'
-import { hintTo } from '../Context.js'
+import { resumeLine } from './planFlags.js'
 
 export type Given = Readonly<Record<string, string>>
 
@@ -100,10 +100,10 @@ export const replacementOf = (
 
 const needsStep = (context: Place, runId: string, input: ReadonlyArray<string>): CliError =>
   usage('--input: a run keeps its input; add --from-step or --force to replace it', [
-    hintTo(context, 'To run all steps again with this input:', [
-      ...['resume', runId, '--force'],
-      ...input.flatMap((one) => ['--input', one])
-    ])
+    {
+      text: 'To run all steps again with this input:',
+      command: resumeLine(context, runId, { force: true, input })
+    }
   ])
 
 /** A malformed flag is reported where its value is needed. */
