@@ -15,7 +15,7 @@ import { environmentFor, hintTo, showHint } from './Context.js'
 import { positionOf, processText } from '../report/text.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { withPrompt } from './execution/withPrompt.js'
-import { execute, programFor, printWarnings } from './execution/execution.js'
+import { execute, prepare, printWarnings } from './execution/execution.js'
 import { allRuns, findRun, isResumable, viewOf, warnOfDamaged } from './find/find.js'
 import { ofNoRun, ofOtherInput, ofTaken } from './hints/ofRun.js'
 import { resumeHint, resumeLine } from './execution/planFlags.js'
@@ -129,19 +129,18 @@ const start = async (context: PromptContext, workflow: Loaded, given: Given, fla
   const known = checkVariables(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
   printWarnings(context, workflow)
-  const execution = {
+  const execution = prepare(context, {
     workflow,
     runId,
     folder: context.folder,
     loaded: { completed: 0, total: workflow.file.steps.length },
     isNew: true,
     merging: flags
-  } as const
-  const { program, reporter } = programFor(context, execution)
+  })
   const { workspace: kind } = workflow.file
   if (kind === 'worktree') await warnOfUncommitted(context)
   const workspace = kind === 'none' ? { kind, path: context.folder } : kind
-  return execute(context, { ...execution, program }, reporter, run(program, runId, input, { workspace }))
+  return execute(context, execution, run(execution.program, runId, input, { workspace }))
 }
 
 const inputWords = (given: Given): ReadonlyArray<string> =>

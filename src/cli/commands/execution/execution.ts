@@ -63,10 +63,13 @@ export interface Execution {
   readonly onPlanned?: (plan: ResumePlan) => void
 }
 
-export const programFor = (
-  context: PromptContext,
-  { workflow, folder, loaded, assumed = new Set() }: Execution
-): { readonly program: AnyProgram; readonly reporter: Reporter.Reporter } => {
+interface Prepared extends Execution {
+  readonly program: AnyProgram
+  readonly reporter: Reporter.Reporter
+}
+
+export const prepare = (context: PromptContext, execution: Execution): Prepared => {
+  const { workflow, folder, loaded, assumed = new Set() } = execution
   const { file, path } = workflow
   const reporter = Reporter.make({
     screen: context.screen,
@@ -76,7 +79,8 @@ export const programFor = (
     assumed,
     now: systemClock.now
   })
-  return { program: toProgram(file, path, runnerIn({ ...context, ...reporter, subprocess, folder })), reporter }
+  const program = toProgram(file, path, runnerIn({ ...context, ...reporter, subprocess, folder }))
+  return { ...execution, program, reporter }
 }
 
 /** What the events of an execution said. `isKept`: the state of a completed run was not removed, for example because of its workspace. */
@@ -90,17 +94,16 @@ interface Seen {
 
 export const execute = async (
   context: PromptContext,
-  execution: Execution & { readonly program: AnyProgram },
-  reporter: Reporter.Reporter,
+  execution: Prepared,
   executor: Executor<RunOutcome>
 ): Promise<Result> => {
-  const { runId, program } = execution
+  const { runId, program, reporter } = execution
   const seen: Seen = { saved: false, planned: false, worked: false, isKept: false, again: new Map() }
   const environment = environmentFor(context, {
     tree: execution.tree ?? treeAt(context, execution.folder),
     ...(context.interactive ? { onCheckFailed: askChecks(context, program) } : {}),
     interrupt: context.signals.interrupt,
-    events: { report: (event) => observe(context, execution, reporter, seen, event) }
+    events: { report: (event) => observe(context, execution, seen, event) }
   })
   const stopAnnouncing = announceSignals(context, reporter, resumeLine(context, runId))
   const ended = await executor(
@@ -113,14 +116,13 @@ export const execute = async (
     const hints = seen.saved ? [resumeHint(context, 'After fixing this, resume with:', execution)] : []
     return E.left(notDone(ended.left, hints, execution))
   }
-  await reportEnd(context, execution, environment, reporter, seen, ended.right)
+  await reportEnd(context, execution, environment, seen, ended.right)
   return E.right(ofOutcome(ended.right, context.signals.received()))
 }
 
 const observe = (
   context: PromptContext,
-  { program, isNew, onPlanned }: Execution & { readonly program: AnyProgram },
-  reporter: Reporter.Reporter,
+  { program, reporter, isNew, onPlanned }: Prepared,
   seen: Seen,
   event: Event
 ): void => {
@@ -144,9 +146,8 @@ const observe = (
 /** Prints how the run ended and what to do next, and settles its workspace. */
 const reportEnd = async (
   context: PromptContext,
-  { workflow: { file }, runId, program, merging = {} }: Execution & { readonly program: AnyProgram },
+  { workflow: { file }, runId, program, reporter, merging = {} }: Prepared,
   environment: Environment,
-  reporter: Reporter.Reporter,
   { planned, worked, isKept, again }: Seen,
   outcome: RunOutcome
 ): Promise<void> => {
