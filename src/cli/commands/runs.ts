@@ -8,6 +8,7 @@ import { wrongUse, wordAmong } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printHints } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
+import { show } from '../store/Location.js'
 import type { Style } from '../terminal/Style.js'
 import { columnsOf, folded } from '../terminal/Style.js'
 import { printable } from '../../domain/explain/printable.js'
@@ -40,7 +41,7 @@ export const runsCommand = async (context: Context, flags: Flags): Promise<Resul
   } else if (shown.length === 0 && unreadable.length === 0) {
     screen.print(
       words === undefined
-        ? `No runs in ${context.store.shown}. Start one with: ${dogearCommand(context, ['run'])} <file>`
+        ? `No runs in ${show(context.store.location)}. Start one with: ${dogearCommand(context, ['run'])} <file>`
         : `No ${orList(words)} runs`
     )
   } else {

@@ -12,6 +12,7 @@ import type { Gap } from '../report/gaps.js'
 import { describeGap, gapsIn } from '../report/gaps.js'
 import { linesOf } from '../report/Hint.js'
 import { holderJson, printed, runAgainJson } from '../report/runJson.js'
+import { show } from '../store/Location.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
@@ -50,7 +51,7 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
   for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })
   const { screen } = context
   if (context.json) screen.out(printed(found.map((one) => findingJson(context, one))))
-  else if (found.length === 0) screen.print(`No runs in ${context.store.shown}`)
+  else if (found.length === 0) screen.print(`No runs in ${show(context.store.location)}`)
   else found.flatMap((finding) => findingLines(context, finding, screen.outStyle)).forEach(screen.print)
   return E.right(worst(found.map(exitOf)))
 }

@@ -11,6 +11,7 @@ import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { StoredRun } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import { holderText, nowText, positionOf, processText } from '../../report/text.js'
+import { show } from '../../store/Location.js'
 import { commandOf } from '../../terminal/shellQuote.js'
 import type { Flags, Place } from '../Context.js'
 import { dogearCommand, hintTo, showHint } from '../Context.js'
@@ -98,7 +99,7 @@ export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint 
   command:
     way === 'to'
       ? dogearCommand(place, ['move', runId, '--to', store])
-      : commandOf(['dogear', 'move', runId, '--to', place.store.shown, '--store', store])
+      : commandOf(['dogear', 'move', runId, '--to', show(place.store.location), '--store', store])
 })
 
 /** Says why a living owner keeps its run. */
@@ -147,7 +148,7 @@ export const ofDamage = (place: Place, run: StoredRun, flags: Flags): ReadonlyAr
 
 /** `tooShortFor`: the minimum length of an id prefix, if this one is shorter. */
 export const ofNoRun = ({ store }: Place, tooShortFor?: number): ReadonlyArray<Hint> => [
-  { text: `Looked in ${store.shown}` },
+  { text: `Looked in ${show(store.location)}` },
   ...(tooShortFor === undefined ? [] : [{ text: `An id prefix needs at least ${tooShortFor} characters` }])
 ]
 
