@@ -186,23 +186,11 @@ const keyIn = (reader: Reader, key: unknown, offset: number): string | undefined
 }
 
 const convertScalar = (reader: Reader, scalar: YamlScalar, at: Position): Scalar => {
-  const { value } = scalar
-  const source = scalar.source ?? ''
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return { _tag: 'Scalar', at, value, source }
-    case 'bigint':
-    case 'number': {
-      const number = Number(value)
-      const exact = Number.isFinite(number) && (typeof value === 'number' || Number.isSafeInteger(number))
-      if (!exact) reader.report(at, `${source} cannot be stored exactly as a number; put it in quotes`)
-      return { _tag: 'Scalar', at, value: exact ? number : 0, source }
-    }
-    case 'object':
-    case 'undefined':
-    case 'function':
-    case 'symbol':
-      return { _tag: 'Scalar', at, value: null, source }
-  }
+  const { value, source = '' } = scalar
+  if (typeof value === 'string' || typeof value === 'boolean') return { _tag: 'Scalar', at, value, source }
+  if (typeof value !== 'bigint' && typeof value !== 'number') return { _tag: 'Scalar', at, value: null, source }
+  const number = Number(value)
+  const exact = Number.isFinite(number) && (typeof value === 'number' || Number.isSafeInteger(number))
+  if (!exact) reader.report(at, `${source} cannot be stored exactly as a number; put it in quotes`)
+  return { _tag: 'Scalar', at, value: exact ? number : 0, source }
 }
