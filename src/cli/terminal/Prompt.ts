@@ -66,13 +66,8 @@ export const choose = async <A>(
 
 /** An empty line, the end of input and a signal say no. */
 export const confirm = async (prompt: Prompt, question: string): Promise<boolean> => {
-  const answers = new Map([
-    ['', false],
-    ['y', true],
-    ['yes', true],
-    ['n', false],
-    ['no', false]
-  ])
-  const answer = await choose(prompt, `${question} [y/N] `, ['y', 'n'], (typed) => answers.get(typed))
+  const meaningOf = (typed: string): boolean | undefined =>
+    ['', 'y', 'yes', 'n', 'no'].includes(typed) ? typed.startsWith('y') : undefined
+  const answer = await choose(prompt, `${question} [y/N] `, ['y', 'n'], meaningOf)
   return O.isSome(answer) && answer.value
 }

@@ -59,11 +59,11 @@ export const reopening = (
 ): ReadonlyArray<Hint> =>
   checkpoint.workflow.path === undefined ? [] : [resumeHint(place, text, checkpoint, { reopen: true })]
 
-/** The commands that end the waits of a run: a poll of its jobs, an answer to `unit` or else to the first that waits for one, and a later resume. */
-export const ofPending = (place: Place, checkpoint: Checkpoint, unit?: Unit): ReadonlyArray<Hint> =>
-  ofWaits(place, checkpoint, unit).flat()
+/** The commands that end the waits of a run. */
+export const ofPending = (place: Place, checkpoint: Checkpoint): ReadonlyArray<Hint> =>
+  ofWaits(place, checkpoint).flat()
 
-/** The second part is the later resume. */
+/** A poll of the jobs of a run and an answer to `unit`, or else to the first that waits for one; and a later resume. */
 const ofWaits = (
   place: Place,
   checkpoint: Checkpoint,
