@@ -27,6 +27,7 @@ import { findRun } from './find/find.js'
 import { shownPath } from '../workflow/load.js'
 import { checkInputs, loadWorkflow } from './find/workflowOf.js'
 import { answeringToo } from './hints/ofError.js'
+import { unitsMissing } from './hints/ofPlan.js'
 import { continuing } from './hints/ofRun.js'
 
 export const forkCommand = async (context: Context, id: string, flags: Flags): Promise<Result> => {
@@ -108,9 +109,7 @@ const replaced = (fromStep: string, old: Checkpoint, input: JsonObject): string 
 const ofRefusal = (context: Context, runId: string, error: RunError): ReadonlyArray<Hint> => {
   if (error._tag === 'Unconfirmed') return [answeringToo(context, error.questions)]
   if (error._tag !== 'PlanError') return []
-  const missing = error.problems.flatMap((one) =>
-    one._tag === 'AssumedOutputMissing' && one.evidence !== true ? [`${one.unit}=done`] : []
-  )
+  const missing = unitsMissing('output', error.problems).map((unit) => `${unit}=done`)
   if (missing.length < error.problems.length) return [listSteps(context, runId)]
   const isGiven = (answer: string): boolean => context.words.some((word) => isAnswer(word, answer))
   const words = context.words.map((word) => (missing.some((one) => isAnswer(word, one)) ? `${word}:OUTPUT` : word))

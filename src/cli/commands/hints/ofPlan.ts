@@ -269,6 +269,12 @@ const outermost = (units: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
   return units.filter((unit) => ![...ancestors(unit)].some((one) => all.has(one)))
 }
 
+/** The units that are assumed done without their output, or without their evidence. */
+export const unitsMissing = (what: 'output' | 'evidence', problems: ReadonlyArray<PlanProblem>): ReadonlyArray<Unit> =>
+  problems.flatMap((one) =>
+    one._tag === 'AssumedOutputMissing' && (one.evidence === true) === (what === 'evidence') ? [one.unit] : []
+  )
+
 /** For units that are assumed done without their output. */
 const ofMissingOutputs = (
   place: Place,
@@ -276,10 +282,7 @@ const ofMissingOutputs = (
   problems: ReadonlyArray<PlanProblem>
 ): ReadonlyArray<Hint> => {
   const given = flags.confirm ?? []
-  const units = problems.flatMap((one) =>
-    one._tag === 'AssumedOutputMissing' && one.evidence !== true ? [one.unit] : []
-  )
-  const answered = units.map((unit) => `${unit}=done`)
+  const answered = unitsMissing('output', problems).map((unit) => `${unit}=done`)
   const missing = new Set(answered.filter((answer) => flags.fromStep !== undefined || given.includes(answer)))
   if (missing.size === 0) return []
   const confirm = [...new Set([...given, ...missing])]
@@ -293,9 +296,7 @@ const ofMissingEvidence = (
   planning: Planning,
   problems: ReadonlyArray<PlanProblem>
 ): ReadonlyArray<Hint> => {
-  const units = problems.flatMap((one) =>
-    one._tag === 'AssumedOutputMissing' && one.evidence === true ? [one.unit] : []
-  )
+  const units = unitsMissing('evidence', problems)
   const { evidence = [] } = planning.options
   return units.length === 0
     ? []
