@@ -39,11 +39,10 @@ export const endingOf = (
       return []
     case 'Failed': {
       const { failures, step } = outcome
-      const shown = failures.slice(0, MAX_UNITS)
-      const rest = failures.length - shown.length
+      const rest = failures.length - MAX_UNITS
       return [
-        ...shown.flatMap((failure) => failureLines(file, outcome, failure, style, ending)),
-        ...(rest === 0 ? [] : [style.red(`${step}: ${counted(rest, 'more group')} failed`)]),
+        ...failures.slice(0, MAX_UNITS).flatMap((failure) => failureLines(file, outcome, failure, style, ending)),
+        ...(rest <= 0 ? [] : [style.red(`${step}: ${counted(rest, 'more group')} failed`)]),
         style.red(`Run failed ${summary}`),
         ...next
       ]
@@ -61,11 +60,10 @@ export const endingOf = (
       return [style.yellow(`${end} ${outcome.inProgress ? 'in' : 'before'} ${where} ${summary}`), ...place, ...next]
     }
     case 'Pending': {
-      const shown = outcome.units.slice(0, MAX_UNITS)
-      const rest = outcome.units.length - shown.length
+      const rest = outcome.units.length - MAX_UNITS
       return [
-        ...shown.map((one) => style.yellow(waitingFor(one))),
-        ...(rest === 0 ? [] : [style.yellow(`Waiting for ${counted(rest, 'more unit')}`)]),
+        ...outcome.units.slice(0, MAX_UNITS).map((one) => style.yellow(waitingFor(one))),
+        ...(rest <= 0 ? [] : [style.yellow(`Waiting for ${counted(rest, 'more unit')}`)]),
         style.yellow(`Run pending ${summary}`),
         ...next
       ]
