@@ -4,7 +4,6 @@ import { definitionAt } from '../../domain/workflow/Node.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
 import { isOwn } from '../../domain/workflow/Workspace.js'
 import { describeFenced } from '../../executor/errors/portErrors.js'
-import type { Unit } from '../../domain/workflow/Unit.js'
 import type { Failed, RunOutcome } from '../../executor/RunOutcome.js'
 import { waitingFor } from './pending.js'
 import type { Style } from '../terminal/Style.js'
@@ -13,26 +12,24 @@ import { linesOf } from './Hint.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import { errorLines } from './eventLines.js'
 import { counted } from '../../view/text.js'
+import type { Reporter } from './Reporter.js'
 
 /**
- * What the end of a run prints besides its outcome. `ownFolders`: the private folders of failed steps, by unit; `printed`: the failed units
- * whose errors are printed already; `planned`: false if it was cancelled before any step could start; `summary`: its time and counts.
+ * What the end of a run prints besides its outcome. `ownFolders`: the private folders of failed steps, by unit; `planned`: false if it was
+ * cancelled before any step could start.
  */
 export interface Ending {
+  readonly file: WorkflowFile
+  readonly style: Style
   readonly hints: ReadonlyArray<Hint>
-  readonly summary: string
+  readonly reporter: Pick<Reporter, 'printed' | 'summary'>
   readonly planned: boolean
-  readonly printed: ReadonlySet<Unit>
   readonly ownFolders: ReadonlyMap<string, string>
 }
 
-export const endingOf = (
-  outcome: RunOutcome,
-  file: WorkflowFile,
-  ending: Ending,
-  style: Style
-): ReadonlyArray<string> => {
-  const { summary } = ending
+export const endingOf = (outcome: RunOutcome, ending: Ending): ReadonlyArray<string> => {
+  const { file, style } = ending
+  const summary = ending.reporter.summary(outcome)
   const next = linesOf(ending.hints, style)
   switch (outcome._tag) {
     case 'Completed':
@@ -41,7 +38,7 @@ export const endingOf = (
       const { failures, step } = outcome
       const rest = failures.length - MAX_UNITS
       return [
-        ...failures.slice(0, MAX_UNITS).flatMap((failure) => failureLines(file, outcome, failure, style, ending)),
+        ...failures.slice(0, MAX_UNITS).flatMap((failure) => failureLines(outcome, failure, ending)),
         ...(rest <= 0 ? [] : [style.red(`${step}: ${counted(rest, 'more group')} failed`)]),
         style.red(`Run failed ${summary}`),
         ...next
@@ -77,11 +74,9 @@ export const endingOf = (
 export const MAX_UNITS = 10
 
 const failureLines = (
-  file: WorkflowFile,
   { stepIndex, checkpoint: { workflow, workspace } }: Failed,
   failure: Failure,
-  style: Style,
-  { ownFolders, printed }: Ending
+  { file, style, ownFolders, reporter: { printed } }: Ending
 ): ReadonlyArray<string> => {
   const { unit, error } = failure
   const step = definitionAt(file, unit)

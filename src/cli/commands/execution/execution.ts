@@ -167,8 +167,8 @@ const reportEnd = async (
           ? reopening(context, outcome.checkpoint, 'To resume it anyway:')
           : continuing(context, { ...outcome, heldBy: O.none }, leadOf(outcome, program))
   const hints = [...next, ...restarts]
-  const ending = { hints, ownFolders, summary: reporter.summary(outcome), printed: reporter.printed, planned }
-  for (const line of endingOf(outcome, file, ending, screen.style)) screen.line(line)
+  const ending = { file, style: screen.style, hints, ownFolders, reporter, planned }
+  for (const line of endingOf(outcome, ending)) screen.line(line)
   const isCompleted = outcome._tag === 'Completed'
   const settled = isCompleted ? await settleWorkspace(context, outcome.checkpoint, merging, worked) : {}
   if (isKept && isCompleted)
