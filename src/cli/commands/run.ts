@@ -124,14 +124,7 @@ const start = async (context: PromptContext, { workflow, given, flags }: Call): 
   const known = checkVariables(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
   printWarnings(context, workflow)
-  const execution = prepare(context, {
-    workflow,
-    runId,
-    folder: context.folder,
-    loaded: { completed: 0, total: workflow.file.steps.length },
-    isNew: true,
-    merging: flags
-  })
+  const execution = prepare(context, { workflow, runId, merging: flags })
   const { workspace: kind } = workflow.file
   if (kind === 'worktree') await warnOfUncommitted(context)
   const workspace = kind === 'none' ? { kind, path: context.folder } : kind

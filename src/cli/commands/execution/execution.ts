@@ -4,8 +4,8 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { subprocess, systemClock } from '../../../adapters/node/index.js'
-import type { progress } from '../../../domain/checkpoint/Checkpoint.js'
-import { status } from '../../../domain/checkpoint/Checkpoint.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { progress, status } from '../../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import type { Confirm, ResumePlan, Run } from '../../../domain/plan/Plan.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
@@ -47,40 +47,37 @@ import { resumeHint, resumeLine } from './planFlags.js'
 import { warningsOf } from './input.js'
 import { settleWorkspace, printWorkspace } from './workspace.js'
 
-/** `done`: the number of completed steps. */
-export interface Execution {
+/** `from`: the state of a stored run, before an edit. `onPlanned` is called before anything runs. */
+interface Execution {
   readonly workflow: Loaded
   readonly runId: string
-  readonly folder: string
-  /** Of the stored run, before an edit. */
-  readonly loaded: ReturnType<typeof progress>
-  readonly isNew?: true
-  readonly merging?: Flags
-  /** A working tree that the caller already read. */
-  readonly tree?: WorkingTree
-  readonly assumed?: ReadonlySet<Unit>
-  /** Called before anything runs. */
+  readonly from?: Checkpoint
+  readonly merging: Flags
   readonly onPlanned?: (plan: ResumePlan) => void
 }
 
+/** `tree`: the working tree of the run. */
 interface Prepared extends Execution {
   readonly program: AnyProgram
   readonly reporter: Reporter.Reporter
+  readonly tree: WorkingTree
 }
 
 export const prepare = (context: PromptContext, execution: Execution): Prepared => {
-  const { workflow, folder, loaded, assumed = new Set() } = execution
+  const { workflow, from } = execution
   const { file, path } = workflow
+  const folder = from?.workspace?.path ?? context.folder
+  const completed = Array.from(from?.completedSteps ?? [])
   const reporter = Reporter.make({
     screen: context.screen,
     verbose: context.verbose,
     steps: file.steps,
-    loaded,
-    assumed,
+    loaded: from === undefined ? { completed: 0, total: file.steps.length } : progress(from),
+    assumed: new Set(completed.flatMap(({ unit, assumed }) => (assumed === true ? [unit] : []))),
     now: systemClock.now
   })
   const program = toProgram(file, path, runnerIn({ ...context, ...reporter, subprocess, folder }))
-  return { ...execution, program, reporter }
+  return { ...execution, program, reporter, tree: treeAt(context, folder) }
 }
 
 /** What the events of an execution said. `isKept`: the state of a completed run was not removed, for example because of its workspace. */
@@ -100,7 +97,7 @@ export const execute = async (
   const { runId, program, reporter } = execution
   const seen: Seen = { saved: false, planned: false, worked: false, isKept: false, again: new Map() }
   const environment = environmentFor(context, {
-    tree: execution.tree ?? treeAt(context, execution.folder),
+    tree: execution.tree,
     ...(context.interactive ? { onCheckFailed: askChecks(context, program) } : {}),
     interrupt: context.signals.interrupt,
     events: { report: (event) => observe(context, execution, seen, event) }
@@ -122,12 +119,12 @@ export const execute = async (
 
 const observe = (
   context: PromptContext,
-  { program, reporter, isNew, onPlanned }: Prepared,
+  { program, reporter, from, onPlanned }: Prepared,
   seen: Seen,
   event: Event
 ): void => {
   if (event._tag === 'CheckpointSaved') {
-    if (!seen.saved && isNew === true) ignoreHome(context)
+    if (!seen.saved && from === undefined) ignoreHome(context)
     seen.saved = true
   }
   if (event._tag === 'WorkspaceReady') printWorkspace(context, event.workspace, event.renamed)
@@ -146,7 +143,7 @@ const observe = (
 /** Prints how the run ended and what to do next, and settles its workspace. */
 const reportEnd = async (
   context: PromptContext,
-  { workflow: { file }, runId, program, reporter, merging = {} }: Prepared,
+  { workflow: { file }, runId, program, reporter, merging }: Prepared,
   environment: Environment,
   { planned, worked, isKept, again }: Seen,
   outcome: RunOutcome

@@ -1,6 +1,5 @@
 /** Resumes a run: asks every question first, then executes the plan that was answered. */
 import * as E from 'fp-ts/lib/Either.js'
-import { progress } from '../../../domain/checkpoint/Checkpoint.js'
 import type { ResumePlan } from '../../../domain/plan/Plan.js'
 import { resume } from '../../../executor/run.js'
 import type { RunView } from '../../../executor/storage/runs.js'
@@ -35,9 +34,7 @@ export const resumeRun = async (
   const execution = prepare(context, {
     workflow,
     runId,
-    folder: checkpoint.workspace?.path ?? context.folder,
-    loaded: progress(checkpoint),
-    assumed: new Set(Array.from(checkpoint.completedSteps).flatMap((one) => (one.assumed === true ? [one.unit] : []))),
+    from: checkpoint,
     merging: flags,
     onPlanned: (plan) => {
       if (pointed) printPosition(context, checkpoint, plan)
