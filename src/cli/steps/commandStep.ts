@@ -11,7 +11,7 @@ import type { StepContext } from '../../executor/program/Program.js'
 import type { Command, Ended, NotStarted, Subprocess } from '../../adapters/node/subprocess.js'
 import { printable } from '../../domain/explain/printable.js'
 import * as Template from '../workflow/Template.js'
-import type { CommandAction, TaskEntry } from '../workflow/WorkflowFile.js'
+import type { Argument, CommandAction, TaskEntry } from '../workflow/WorkflowFile.js'
 import type { Variables } from './stepEnvironment.js'
 import { environmentOf, variablesAsText } from './stepEnvironment.js'
 
@@ -117,13 +117,9 @@ const commandFor = (
 
 const filled = (action: CommandAction, variables: Variables): E.Either<string, Command['what']> => {
   if (action._tag === 'Shell') return E.right(scriptOf(action.script))
-  const words: Array<string> = []
-  for (const { text } of action.argv) {
-    const word = Template.fill(text, variables)
-    if (E.isLeft(word)) return E.left(`unknown variable "${word.left}"`)
-    words.push(word.right)
-  }
-  const [command, ...more] = words
+  const words = E.traverseArray(({ text }: Argument) => Template.fill(text, variables))(action.argv)
+  if (E.isLeft(words)) return E.left(`unknown variable "${words.left}"`)
+  const [command, ...more] = words.right
   if (command === undefined || command === '') return E.left('the command is empty')
   return E.right({ _tag: 'Argv', argv: [command, ...more] })
 }
