@@ -36,7 +36,7 @@ export const runsCommand = async (context: Context, flags: Flags): Promise<Resul
   const { screen } = context
   // Unreadable runs have an unknown status.
   const unreadable = words === undefined ? runs.right.damaged : []
-  if (context.json || flags.output === 'json') {
+  if (context.json) {
     screen.out(printed([...shown.map(listedJson), ...unreadable.map(unreadableJson)]))
   } else if (shown.length === 0 && unreadable.length === 0) {
     screen.print(

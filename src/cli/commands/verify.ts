@@ -78,10 +78,8 @@ const worst = (codes: ReadonlyArray<ExitCode>): ExitCode =>
   codes.find((code) => code !== ExitCode.done) ??
   ExitCode.done
 
-const oneRun = async (context: Context, id: string): Promise<Result<Runs>> => {
-  const found = await findRun(context, id)
-  return E.isLeft(found) ? found : E.right({ runs: [found.right], damaged: [] })
-}
+const oneRun = async (context: Context, id: string): Promise<Result<Runs>> =>
+  E.map((run: RunSummary) => ({ runs: [run], damaged: [] }))(await findRun(context, id))
 
 const findingLines = (context: Context, finding: Finding, style: Style): ReadonlyArray<string> => {
   if (finding._tag === 'Damaged') {

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Document, Scalar as YamlScalar, YAMLMap, YAMLSeq } from 'yaml'
 import { Composer, isAlias, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser, visit } from 'yaml'
 import type { CST } from 'yaml'
+import { clipped } from '../../view/text.js'
 import type { Position, Problem, Report } from './Problem.js'
 import * as Syntax from './Syntax.js'
 
@@ -45,7 +46,7 @@ export const kindOf = (node: Node): string => {
       return node.value === null
         ? 'nothing'
         : typeof node.value === 'string'
-          ? `the string ${JSON.stringify(node.value.length > 40 ? `${node.value.slice(0, 39)}…` : node.value)}`
+          ? `the string ${JSON.stringify(clipped(node.value, 40))}`
           : `the ${typeof node.value} ${node.source}`
   }
 }

@@ -7,6 +7,7 @@ import { isObject } from '../../../domain/data/Json.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
+import { clipped } from '../../../view/text.js'
 import type { CliError } from '../../CliError.js'
 import { usage, wrongUse } from '../../CliError.js'
 import { capturedInputs } from '../../workflow/unknownInputs.js'
@@ -130,8 +131,7 @@ export const redactedIn = (typed: Given, given: Given): ReadonlyArray<string> =>
 
 const MAX_VALUE = 60
 
-const quoted = (value: string): string =>
-  JSON.stringify(value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE - 1)}…` : value)
+const quoted = (value: string): string => JSON.stringify(clipped(value, MAX_VALUE))
 
 export const describeDifference = ({ name, given, recorded }: Difference): string =>
   `${name}: given ${quoted(given)}, ${recorded === undefined ? 'started without it' : `started with ${quoted(recorded)}`}`

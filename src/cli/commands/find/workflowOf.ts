@@ -41,10 +41,8 @@ export const programError = (context: Context, runId: string): CliError =>
     showHint(context, runId)
   ])
 
-export const loadWorkflow = (path: string, shown: string): Result<Loaded> => {
-  const file = load(path, shown)
-  return E.isLeft(file) ? file : E.right({ file: file.right, path, shown })
-}
+export const loadWorkflow = (path: string, shown: string): Result<Loaded> =>
+  E.map((file: WorkflowFile) => ({ file, path, shown }))(load(path, shown))
 
 /** Refuses an input that is probably mistyped. */
 export const checkInputs = (workflow: Loaded, names: ReadonlyArray<string>): Result<Loaded> => {
