@@ -37,18 +37,12 @@ export interface Mapping {
 export type Node = Scalar | List | Mapping
 
 export const kindOf = (node: Node): string => {
-  switch (node._tag) {
-    case 'List':
-      return 'a list'
-    case 'Mapping':
-      return 'a mapping'
-    case 'Scalar':
-      return node.value === null
-        ? 'nothing'
-        : typeof node.value === 'string'
-          ? `the string ${JSON.stringify(clipped(node.value, 40))}`
-          : `the ${typeof node.value} ${node.source}`
-  }
+  if (node._tag !== 'Scalar') return node._tag === 'List' ? 'a list' : 'a mapping'
+  const { value, source } = node
+  if (value === null) return 'nothing'
+  return typeof value === 'string'
+    ? `the string ${JSON.stringify(clipped(value, 40))}`
+    : `the ${typeof value} ${source}`
 }
 
 /** `problems`: values that cannot be read, each replaced by a stand-in. */
