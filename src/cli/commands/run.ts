@@ -17,10 +17,17 @@ import type { PromptContext } from './execution/withPrompt.js'
 import { withPrompt } from './execution/withPrompt.js'
 import { execute, prepare, printWarnings } from './execution/execution.js'
 import { allRuns, findRun, isResumable, viewOf, warnOfDamaged } from './find/find.js'
-import { ofNoRun, ofOtherInput, ofTaken } from './hints/ofRun.js'
+import { ofNoRun, ofTaken } from './hints/ofRun.js'
 import { resumeHint, resumeLine } from './execution/planFlags.js'
 import type { Given } from './execution/input.js'
-import { differencesFrom, redactedIn, inputOf, recordable, redactionFor } from './execution/input.js'
+import {
+  describeDifference,
+  differencesFrom,
+  redactedIn,
+  inputOf,
+  recordable,
+  redactionFor
+} from './execution/input.js'
 import { withNextActions } from './hints/ofError.js'
 import { offer } from './execution/offer.js'
 import { heldError } from './execution/owner.js'
@@ -109,7 +116,13 @@ const resumeEarlier = async (context: PromptContext, call: Call, view: RunView, 
   if (view.workflow.path === undefined) return E.left(programError(context, runId))
   const differences = differencesFrom(view.checkpoint, given)
   if (differences.length > 0 && how.fromStep === undefined) {
-    const hints = ofOtherInput(context, view, how, differences, inputWords(call), startWords(call))
+    const fromStep = ['resume', runId, '--from-step', 'STEP', ...inputWords(call)]
+    const hints = [
+      ...differences.map((one) => ({ text: `  ${describeDifference(one)}` })),
+      resumeHint(context, 'To resume with its recorded input:', view, how),
+      hintTo(context, 'To use the new input from a step on:', fromStep),
+      hintTo(context, 'To start a new run with the new input:', startWords(call))
+    ]
     return E.left(notDone({ _tag: 'InputChanged', runId }, hints))
   }
   const known = checkVariables(workflow, [...view.checkpoint.variables.keys(), ...Object.keys(given)])

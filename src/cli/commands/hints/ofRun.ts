@@ -15,8 +15,6 @@ import { show } from '../../store/Location.js'
 import { commandOf } from '../../terminal/shellQuote.js'
 import type { Flags, Place } from '../Context.js'
 import { dogearCommand, hintTo, showHint } from '../Context.js'
-import type { Difference } from '../execution/input.js'
-import { describeDifference } from '../execution/input.js'
 import { resumeHint } from '../execution/planFlags.js'
 
 /** The commands that continue a run; one that only its owner or program continues is shown. `text`: before the command that resumes it. */
@@ -123,21 +121,6 @@ export const ofTaken = (place: Place, run: RunView, start: ReadonlyArray<string>
     ...(isOfFile && !isFinal(run.status) ? [] : [hintTo(place, 'To start a run with a generated id:', start)])
   ]
 }
-
-/** For a run with another input. `given`: the new input as words; `start`: the words that start a run with it. */
-export const ofOtherInput = (
-  place: Place,
-  run: StoredRun,
-  how: Flags,
-  differences: ReadonlyArray<Difference>,
-  given: ReadonlyArray<string>,
-  start: ReadonlyArray<string>
-): ReadonlyArray<Hint> => [
-  ...differences.map((one) => ({ text: `  ${describeDifference(one)}` })),
-  resumeHint(place, 'To resume with its recorded input:', run, how),
-  hintTo(place, 'To use the new input from a step on:', ['resume', run.runId, '--from-step', 'STEP', ...given]),
-  hintTo(place, 'To start a new run with the new input:', start)
-]
 
 /** For printed commands with `--yes`. */
 export const AGREES_TO_RECOVERY = 'With --yes you agree to continue from the recovered state'
