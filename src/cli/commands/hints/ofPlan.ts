@@ -16,7 +16,7 @@ import { editsToUndo } from '../../../executor/errors/describe.js'
 import type { PlanResult } from '../../../executor/planRun.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import { CHECK_FAILED } from '../../../executor/steps/unitChecks.js'
-import type { CliError, StoredRun } from '../../CliError.js'
+import type { NotDone, StoredRun } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Flags, Place } from '../Context.js'
@@ -127,11 +127,7 @@ export const asking = (place: Place, planning: Planning, questions: ReadonlyArra
 ]
 
 /** The refusal of a resume with open questions. */
-export const unconfirmed = (
-  place: Place,
-  planning: Planning,
-  questions: ReadonlyNonEmptyArray<Confirm>
-): CliError & { readonly _tag: 'NotDone' } =>
+export const unconfirmed = (place: Place, planning: Planning, questions: ReadonlyNonEmptyArray<Confirm>): NotDone =>
   notDone({ _tag: 'Unconfirmed', questions }, ofQuestions(place, planning, questions), planning.checkpoint)
 
 export const ofQuestions = (
