@@ -17,9 +17,9 @@ import { linesOf, printHints } from '../../report/Hint.js'
 import type { PromptContext } from './withPrompt.js'
 import { confirm } from '../../terminal/Prompt.js'
 import { commandOf } from '../../terminal/shellQuote.js'
-import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context, Flags } from '../Context.js'
 import { environmentFor, hintTo } from '../Context.js'
+import type { Loaded } from '../find/workflowOf.js'
 import { treeAt } from './commandPlan.js'
 import { redactionFor } from './input.js'
 import { counted } from '../../../view/text.js'
@@ -42,7 +42,7 @@ export const warnOfUncommitted = async (context: Context): Promise<void> => {
 export const warnOfOtherWorkspaceKind = (
   { screen }: Context,
   { workspace }: Checkpoint,
-  { file, shown }: { readonly file: Pick<WorkflowFile, 'workspace'>; readonly shown: string }
+  { file, shown }: Loaded
 ): void => {
   if (workspace === undefined || workspace.kind === file.workspace) return
   const now = `${shown} has "workspace: ${file.workspace}"`
