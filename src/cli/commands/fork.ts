@@ -24,8 +24,8 @@ import { differencesFrom, inputReplaced, inputNamesIn, replacementOf, warningsOf
 import { parseConfirm } from './execution/planFlags.js'
 import { treeFor } from './execution/commandPlan.js'
 import { findRun } from './find/find.js'
-import { shownPath } from '../workflow/load.js'
-import { checkInputs, loadWorkflow } from './find/workflowOf.js'
+import { load, shownPath } from '../workflow/load.js'
+import { checkInputs } from './find/workflowOf.js'
 import { answeringToo } from './hints/ofError.js'
 import { unitsMissing } from './hints/ofPlan.js'
 import { continuing } from './hints/ofRun.js'
@@ -79,7 +79,7 @@ const repetition = (newId: string, units: ReadonlyArray<string>, earlier: string
 const checkInput = (context: Context, { workflow }: Checkpoint, flags: Flags): Result<void> => {
   const { path } = workflow
   if (flags.input === undefined || path === undefined) return E.right(undefined)
-  const loaded = loadWorkflow(path, shownPath(path, context.folder))
+  const loaded = load(path, shownPath(path, context.folder))
   if (E.isLeft(loaded)) return E.right(undefined)
   const known = checkInputs(loaded.right, inputNamesIn(flags))
   if (E.isLeft(known)) return known

@@ -32,8 +32,9 @@ import { withNextActions } from './hints/ofError.js'
 import { offer } from './execution/offer.js'
 import { heldError } from './execution/owner.js'
 import { resumeRun } from './execution/resumeRun.js'
-import type { Loaded } from './find/workflowOf.js'
-import { checkInputs, checkVariables, loadWorkflow, programError } from './find/workflowOf.js'
+import type { Loaded } from '../workflow/load.js'
+import { load } from '../workflow/load.js'
+import { checkInputs, checkVariables, programError } from './find/workflowOf.js'
 import { warnOfUncommitted } from './execution/workspace.js'
 
 /** The run to resume, and how; undefined to start one. */
@@ -46,7 +47,7 @@ export const runCommand = withPrompt(async (context: PromptContext, file: string
   if (E.isLeft(typed)) return typed
   const parsed = flags.id === undefined ? E.right(undefined) : RunId.parse(flags.id)
   if (E.isLeft(parsed)) return E.left(notDone(parsed.left))
-  const workflow = loadWorkflow(resolve(context.folder, file), file)
+  const workflow = load(resolve(context.folder, file), file)
   if (E.isLeft(workflow)) return E.left((await errorForRunId(context, file)) ?? workflow.left)
   const ended = await runLoaded(context, workflow.right, typed.right, flags, how.right)
   return E.mapLeft((error: CliError) => withNextActions(context, redactionFor(context, workflow.right.file), error))(
