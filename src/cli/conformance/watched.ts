@@ -94,18 +94,14 @@ const take = ({ results, listener }: Progress, result: CaseResult | undefined): 
   listener.onResult(result)
 }
 
-const lostResult = (
-  { capabilities }: LoadedStore,
-  one: ConformanceCase | undefined,
-  ending: Lost
-): CaseResult | undefined => {
+const lostResult = (store: LoadedStore, one: ConformanceCase | undefined, ending: Lost): CaseResult | undefined => {
   if (one === undefined) return undefined
   const why =
     ending._tag === 'Blocked'
       ? `it blocked its process for longer than ${ending.limitMillis} ms; make the call asynchronous, or give it a timeout. The data of \`create\` was not cleaned up`
       : `its process ended: ${ending.how}; a store must report an error, never end the process`
   const millis = ending._tag === 'Blocked' ? ending.limitMillis : 0
-  return resultOf(one, capabilities, millis, 'failed', why)
+  return resultOf(one, store.capabilities, millis, 'failed', why)
 }
 
 const runRest = async (progress: Progress): Promise<Ending> => {

@@ -117,12 +117,8 @@ export const execute = async (
   return E.right(ofOutcome(ended.right, context.signals.received()))
 }
 
-const observe = (
-  context: PromptContext,
-  { program, reporter, from, onPlanned }: Prepared,
-  seen: Seen,
-  event: Event
-): void => {
+const observe = (context: PromptContext, execution: Prepared, seen: Seen, event: Event): void => {
+  const { program, reporter, from, onPlanned } = execution
   if (event._tag === 'CheckpointSaved') {
     if (!seen.saved && from === undefined) ignoreHome(context)
     seen.saved = true

@@ -1,10 +1,11 @@
 /** Resumes a run: asks every question first, then executes the plan that was answered. */
 import * as E from 'fp-ts/lib/Either.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { ResumePlan } from '../../../domain/plan/Plan.js'
 import { resume } from '../../../executor/run.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import { notDone } from '../../CliError.js'
-import type { Flags, Result } from '../Context.js'
+import type { Context, Flags, Result } from '../Context.js'
 import { hintTo } from '../Context.js'
 import type { Loaded } from '../../workflow/load.js'
 import { printPosition } from '../find/pointer.js'
@@ -38,7 +39,7 @@ export const resumeRun = async (
     merging: flags,
     onPlanned: (plan) => {
       if (pointed) printPosition(context, checkpoint, plan)
-      printInput(context, view, plan, flags)
+      printInput(context, checkpoint, plan, flags)
     }
   })
   const { program } = execution
@@ -61,14 +62,9 @@ export const resumeRun = async (
   return E.left(notDone(ended.left.error, [review], view))
 }
 
-const printInput = (
-  { screen }: PromptContext,
-  { checkpoint }: RunView,
-  { input, decisions }: ResumePlan,
-  flags: Flags
-): void => {
+const printInput = ({ screen }: Context, checkpoint: Checkpoint, plan: ResumePlan, flags: Flags): void => {
   const given = inputOf(flags.input ?? [])
-  if (input === undefined || E.isLeft(given)) return
-  const from = flags.fromStep ?? decisions[0]?.unit ?? ''
+  if (plan.input === undefined || E.isLeft(given)) return
+  const from = flags.fromStep ?? plan.decisions[0]?.unit ?? ''
   screen.line(inputReplaced(from, differencesFrom(checkpoint, given.right)))
 }
