@@ -223,12 +223,8 @@ export const ignoreHome = (context: Context): void => {
 }
 
 /** Prints what a command did: a document with `--json`, else a line and what to do next. */
-export const printDone = (
-  { screen, json }: Pick<Context, 'screen' | 'json'>,
-  document: Json,
-  line: string,
-  next: ReadonlyArray<Hint> = []
-): Result => {
+export const printDone = (context: Context, document: Json, line: string, next: ReadonlyArray<Hint> = []): Result => {
+  const { screen, json } = context
   if (json) screen.out(printed(document))
   else {
     screen.print(line)

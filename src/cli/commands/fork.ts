@@ -88,11 +88,8 @@ const checkInput = (context: Context, { workflow }: Checkpoint, flags: Flags): R
 }
 
 /** The input of the new run, if it replaces the recorded one. A program has an input of its own kind. */
-const inputFor = (
-  context: Context,
-  checkpoint: Checkpoint,
-  { input = [], fromStep = '' }: Flags
-): Result<JsonObject | undefined> => {
+const inputFor = (context: Context, checkpoint: Checkpoint, flags: Flags): Result<JsonObject | undefined> => {
+  const { input = [], fromStep = '' } = flags
   const { workflow } = checkpoint
   return workflow.path === undefined && input.length > 0
     ? wrongUse('--input: a program started the run and checks its input; pass `input` to its `fork`')

@@ -105,24 +105,20 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   return [`${mark} ${runId}  ${what}${held}`, ...lost, ...more]
 }
 
-const previewLines = (
-  context: Context,
-  run: RunSummary,
-  { obstacles, again, unrecorded }: Preview
-): ReadonlyArray<string> => [
-  ...under('Obstacles to a resume:', obstacles.flatMap(obstacleLines)),
+const previewLines = (context: Context, run: RunSummary, preview: Preview): ReadonlyArray<string> => [
+  ...under('Obstacles to a resume:', preview.obstacles.flatMap(obstacleLines)),
   ...under(
     'Completed, but a resume runs them again:',
-    again.map((one) => `${one.unit}: ${describeReason(one)}`)
+    preview.again.map((one) => `${one.unit}: ${describeReason(one)}`)
   ),
-  ...(unrecorded.length === 0
+  ...(preview.unrecorded.length === 0
     ? []
     : [
         ...under(
           'In flight when the process ended, so their effects may be unrecorded:',
-          unrecorded.map(unrecordedLine)
+          preview.unrecorded.map(unrecordedLine)
         ),
-        ...(obstacles.length === 0
+        ...(preview.obstacles.length === 0
           ? under('Check their effects, then resume:', [resumeCommand(context, run)])
           : ['  Check their effects first'])
       ])

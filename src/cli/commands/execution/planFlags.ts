@@ -71,12 +71,7 @@ export const resumeLine = (place: Place, runId: string, flags: Flags = {}): stri
   dogearCommand(place, ['resume', runId, ...wordsOf(flags), ...wordsIn(flags, 'plan', 'takeOver', 'yes')])
 
 /** The command that resumes a run, or that shows it if only its program can resume it. */
-export const resumeHint = (
-  place: Place,
-  text: string,
-  { runId, workflow }: StoredRun,
-  flags: Flags = {}
-): Required<Hint> =>
-  workflow.path === undefined
-    ? showHint(place, runId, 'Resume it in the program that started it. Show it with:')
-    : { text, command: resumeLine(place, runId, flags) }
+export const resumeHint = (place: Place, text: string, run: StoredRun, flags: Flags = {}): Required<Hint> =>
+  run.workflow.path === undefined
+    ? showHint(place, run.runId, 'Resume it in the program that started it. Show it with:')
+    : { text, command: resumeLine(place, run.runId, flags) }

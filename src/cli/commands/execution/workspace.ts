@@ -39,11 +39,8 @@ export const warnOfUncommitted = async (context: Context): Promise<void> => {
   screen.warn(`${what}; the worktree starts from the last commit, without ${length === 1 ? 'it' : 'them'}`)
 }
 
-export const warnOfOtherWorkspaceKind = (
-  { screen }: Context,
-  { workspace }: Checkpoint,
-  { file, shown }: Loaded
-): void => {
+export const warnOfOtherWorkspaceKind = ({ screen }: Context, run: Checkpoint, { file, shown }: Loaded): void => {
+  const { workspace } = run
   if (workspace === undefined || workspace.kind === file.workspace) return
   const now = `${shown} has "workspace: ${file.workspace}"`
   screen.warn(`${now}, but the run keeps its first setting: ${workspace.kind}`)
