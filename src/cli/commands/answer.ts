@@ -157,12 +157,8 @@ const answersOf = (
   return E.right({ answers: new Map([[unit, answerFrom(word, json.right)], ...others.right]) })
 }
 
-const valueOf = (
-  context: Context,
-  id: string,
-  unit: string,
-  { value, valueFile, output, confirm }: Flags
-): Result<Given | undefined> => {
+const valueOf = (context: Context, id: string, unit: string, flags: Flags): Result<Given | undefined> => {
+  const { value, valueFile, output, confirm } = flags
   if (output !== undefined) return wrongUse('--output: only "done" has an output; pass it as "done --output JSON"')
   if (confirm !== undefined && (value ?? valueFile) !== undefined)
     return wrongUse('--confirm cannot be combined with --value or --value-file; it goes with again, keep or done')

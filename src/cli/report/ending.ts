@@ -73,19 +73,17 @@ export const endingOf = (outcome: RunOutcome, ending: Ending): ReadonlyArray<str
 /** The number of listed failures or pending units. */
 export const MAX_UNITS = 10
 
-const failureLines = (
-  { stepIndex, checkpoint: { workflow, workspace } }: Failed,
-  failure: Failure,
-  { file, style, ownFolders, reporter: { printed } }: Ending
-): ReadonlyArray<string> => {
+const failureLines = (outcome: Failed, failure: Failure, ending: Ending): ReadonlyArray<string> => {
+  const { workflow, workspace } = outcome.checkpoint
+  const { file, style, ownFolders, reporter } = ending
   const { unit, error } = failure
   const step = definitionAt(file, unit)
   const attempt = failure.attempts.at(-1)?.attempt ?? 1
   const own = ownFolders.get(unit)
-  const isPrinted = printed.has(unit)
+  const isPrinted = reporter.printed.has(unit)
   const again = isPrinted ? ' (see above)' : ''
   return [
-    style.red(`${style.symbols.failed} Step ${stepIndex + 1}/${workflow.steps.length} failed: ${unit}${again}`),
+    style.red(`${style.symbols.failed} Step ${outcome.stepIndex + 1}/${workflow.steps.length} failed: ${unit}${again}`),
     ...(isPrinted ? [] : errorLines(step, error, attempt)),
     ...(own === undefined ? [] : [`  its own folder: ${own}`]),
     ...(workspace === undefined ? [] : [workspaceLine(workspace)])

@@ -244,11 +244,8 @@ const outcomeJson = (
       }
 
 /** Announces a stop at the first signal, and prints how to resume at the second. Returns a function that ends this. */
-const announceSignals = (
-  { screen, signals }: PromptContext,
-  reporter: Reporter.Reporter,
-  resume: string
-): (() => void) => {
+const announceSignals = (context: PromptContext, reporter: Reporter.Reporter, resume: string): (() => void) => {
+  const { screen, signals } = context
   const { signal: stop } = signals.interrupt
   const before = new Map<NodeJS.Signals, number>()
   const onSignal = (signal: NodeJS.Signals): void => {
