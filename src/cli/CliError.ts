@@ -42,14 +42,17 @@ export type CliError =
   | (Refused<'NothingToResume'> & { readonly completed?: string })
   | (Refused<'InvalidWorkflow'> & { readonly file: string; readonly problems: ReadonlyArray<Problem> })
   | (Refused<'Stopped'> & { readonly signal: StopSignal })
-  | {
-      readonly _tag: 'NotDone'
-      readonly error: RunError
-      readonly hints: ReadonlyArray<Hint>
-      readonly run?: StoredRun
-      readonly verb?: string
-      readonly requested?: Stop
-    }
+  | NotDone
+
+/** `verb`: what the command would have done to the run; default: resume. */
+export interface NotDone {
+  readonly _tag: 'NotDone'
+  readonly error: RunError
+  readonly hints: ReadonlyArray<Hint>
+  readonly run?: StoredRun
+  readonly verb?: string
+  readonly requested?: Stop
+}
 
 interface Refused<Tag extends string> {
   readonly _tag: Tag
@@ -109,13 +112,7 @@ export const wordAmong = <W extends string>(
 export const consentMissing = (message: string, hints: ReadonlyArray<Hint>): CliError =>
   refused('ConsentMissing', [message], hints)
 
-/** `verb`: what the command would have done to the run; default: resume. */
-export const notDone = (
-  error: RunError,
-  hints: ReadonlyArray<Hint> = [],
-  run?: StoredRun,
-  verb?: string
-): CliError & { readonly _tag: 'NotDone' } => ({
+export const notDone = (error: RunError, hints: ReadonlyArray<Hint> = [], run?: StoredRun, verb?: string): NotDone => ({
   _tag: 'NotDone',
   error,
   hints,
@@ -145,12 +142,7 @@ const causeOf = (error: CliError): ReadonlyArray<string> =>
   error._tag === 'NotDone' ? notDoneLines(error) : error.lines
 
 /** Leaves out the remedies of the library: the hints name commands in their place. */
-const notDoneLines = ({
-  error,
-  run,
-  verb = 'resume',
-  requested
-}: CliError & { readonly _tag: 'NotDone' }): ReadonlyArray<string> => {
+const notDoneLines = ({ error, run, verb = 'resume', requested }: NotDone): ReadonlyArray<string> => {
   switch (error._tag) {
     case 'PlanError':
       return [

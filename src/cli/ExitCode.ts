@@ -59,38 +59,25 @@ export const ofStop = (received: O.Option<StopSignal>): ExitCode =>
   ofSignal(O.getOrElse((): StopSignal => 'SIGINT')(received))
 
 /** Any other error is a refusal: the state of the run forbids the command. */
-export const ofError = (error: CliError): ExitCode =>
-  error._tag === 'Stopped'
-    ? ofSignal(error.signal)
-    : (OF_ERROR[error._tag === 'NotDone' ? error.error._tag : error._tag] ?? ExitCode.refused)
-
-const OF_ERROR: Readonly<Partial<Record<CliError['_tag'] | RunError['_tag'], ExitCode>>> = {
-  Usage: ExitCode.wrongUse,
-  InvalidWorkflow: ExitCode.wrongUse,
-  AmbiguousRun: ExitCode.wrongUse,
-  SeveralUnfinished: ExitCode.wrongUse,
-  InvalidInput: ExitCode.wrongUse,
-  InputMissing: ExitCode.wrongUse,
-  InvalidRunId: ExitCode.wrongUse,
-  InvalidOptions: ExitCode.wrongUse,
-  NothingToResume: ExitCode.noSuchRun,
-  NothingToPoll: ExitCode.noSuchRun,
-  NoRunOfWorkflow: ExitCode.noSuchRun,
-  NoSuchRun: ExitCode.noSuchRun,
-  NoDriver: ExitCode.storage,
-  NotWritten: ExitCode.storage,
-  RecoveryRefused: ExitCode.storage,
-  RevisionConflict: ExitCode.storage,
-  Corrupt: ExitCode.storage,
-  UnsupportedFormat: ExitCode.storage,
-  TooLarge: ExitCode.storage,
-  Insecure: ExitCode.storage,
-  ReadFailed: ExitCode.storage,
-  WriteFailed: ExitCode.storage,
-  TreeUnreadable: ExitCode.storage,
-  ArtifactsNotCopied: ExitCode.storage,
-  InvalidPointer: ExitCode.storage,
-  WorkspaceFailed: ExitCode.storage,
-  Fenced: ExitCode.fenced,
-  TransitionError: ExitCode.bug
+export const ofError = (error: CliError): ExitCode => {
+  if (error._tag === 'Stopped') return ofSignal(error.signal)
+  const tag = error._tag === 'NotDone' ? error.error._tag : error._tag
+  return Object.entries(ExitCode).find(([name]) => ERRORS[name]?.includes(tag))?.[1] ?? ExitCode.refused
 }
+
+type Tag = CliError['_tag'] | RunError['_tag']
+
+const ERRORS: Readonly<Record<string, ReadonlyArray<Tag>>> = {
+  wrongUse: [
+    ...(['Usage', 'InvalidWorkflow', 'AmbiguousRun', 'SeveralUnfinished'] as const),
+    ...(['InvalidInput', 'InputMissing', 'InvalidRunId', 'InvalidOptions'] as const)
+  ],
+  noSuchRun: ['NothingToResume', 'NothingToPoll', 'NoRunOfWorkflow', 'NoSuchRun'],
+  storage: [
+    ...(['NoDriver', 'NotWritten', 'RecoveryRefused', 'RevisionConflict', 'Corrupt', 'UnsupportedFormat'] as const),
+    ...(['TooLarge', 'Insecure', 'ReadFailed', 'WriteFailed', 'TreeUnreadable'] as const),
+    ...(['ArtifactsNotCopied', 'InvalidPointer', 'WorkspaceFailed'] as const)
+  ],
+  fenced: ['Fenced'],
+  bug: ['TransitionError']
+} satisfies Partial<Record<keyof typeof ExitCode, ReadonlyArray<Tag>>>

@@ -90,7 +90,7 @@ const perform = async (
   return E.isRight(result) ? result.right : report(common.screen, common, result.left, nextActions(place, result.left))
 }
 
-const NO_STORE: Store = { location: { _tag: 'Files', path: '.dogear' }, shown: '.dogear', words: [] }
+const NO_STORE: Store = { location: { _tag: 'Files', path: '.dogear' }, words: [] }
 
 const WITHOUT_STORE: ReadonlySet<string> = new Set(['schema', 'conformance'])
 
@@ -102,14 +102,8 @@ const withStore = async (
 ): Promise<Result> => {
   const { location } = store
   if (location._tag === 'Files' || WITHOUT_STORE.has(name)) return await use(store)
-  const { open } = await import('./store/open.js')
-  const opened = await open(location, { folder, mayCreate: name === 'run' })
-  if (E.isLeft(opened)) return opened
-  try {
-    return await use({ ...store, database: opened.right })
-  } finally {
-    await opened.right.close()
-  }
+  const { withDatabase } = await import('./store/open.js')
+  return withDatabase(location, { folder, mayCreate: name === 'run' }, (database) => use({ ...store, database }))
 }
 
 /** An action takes the context, the operands in order, and the flags. */
@@ -121,20 +115,11 @@ const actionOf = async (name: Table.Command['name']): Promise<Action> => {
 }
 
 /** Commands load on demand, and the process may have no descriptor left for the file. */
-const outOfDescriptors = (error: Error): Promise<Result> =>
-  Output.isShortOfFiles(error)
-    ? Promise.resolve(
-        E.left(
-          notDone({
-            _tag: 'ReadFailed',
-            where: error.path ?? 'a file of dogear',
-            operation: error.syscall ?? 'open',
-            code: error.code,
-            cause: error
-          })
-        )
-      )
-    : Promise.reject(error)
+const outOfDescriptors = async (error: Error): Promise<Result> => {
+  if (!Output.isShortOfFiles(error)) return await Promise.reject(error)
+  const { path: where = 'a file of dogear', syscall: operation = 'open', code } = error
+  return E.left(notDone({ _tag: 'ReadFailed', where, operation, code, cause: error }))
+}
 
 const screenOf = ({ stdout, stderr, env }: Host, json: boolean): Screen.Screen =>
   Screen.make({ stdout, stderr, environment: env }, json ? 'stderr' : 'stdout')

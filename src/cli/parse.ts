@@ -149,7 +149,8 @@ const unknownOption = (word: string, own: ReadonlyArray<Word>): string => {
 
 /** `isOfRun`: the id of a run follows. */
 const unknownCommand = (name: string, isOfRun: boolean): string => {
-  const known = name === 'status' && isOfRun ? 'show' : SYNONYMS.get(name)
+  const [synonym] = Object.keys(SYNONYMS).filter((one) => SYNONYMS[one]?.includes(name))
+  const known = name === 'status' && isOfRun ? 'show' : synonym
   const names = COMMANDS.map((one) => one.name)
   return `unknown command ${quoted(name)}${known === undefined ? didYouMean(name, names) : `. Did you mean "${known}"?`}`
 }
@@ -165,19 +166,12 @@ const listHints = (place: Place, missing: string, [runId = '']: ReadonlyArray<st
 }
 
 /** Names of these commands in other tools. */
-const SYNONYMS: ReadonlyMap<string, string> = new Map([
-  ['version', '--version'],
-  ['ls', 'runs'],
-  ['ps', 'runs'],
-  ['status', 'runs'],
-  ['start', 'run'],
-  ['exec', 'run'],
-  ['continue', 'resume'],
-  ['restart', 'resume'],
-  ['retry', 'resume'],
-  ['stop', 'pause'],
-  ['log', 'show'],
-  ['logs', 'show'],
-  ['delete', 'prune'],
-  ['rm', 'prune']
-])
+const SYNONYMS: Readonly<Record<string, ReadonlyArray<string>>> = {
+  '--version': ['version'],
+  runs: ['ls', 'ps', 'status'],
+  run: ['start', 'exec'],
+  resume: ['continue', 'restart', 'retry'],
+  pause: ['stop'],
+  show: ['log', 'logs'],
+  prune: ['delete', 'rm']
+}

@@ -8,8 +8,9 @@ export const counted = (count: number, noun: string): string => `${grouped(count
 
 const MAX_TEXT = 200
 
-/** Cuts a line after 200 characters. */
-export const clipped = (line: string): string => (line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT - 1)}…` : line)
+/** Cuts a line that is too long. */
+export const clipped = (line: string, most = MAX_TEXT): string =>
+  line.length > most ? `${line.slice(0, most - 1)}…` : line
 
 /** Returns the first line of a string, cut like `clipped`. */
 export const firstLine = (text: string): string => clipped(text.split('\n', 1)[0] ?? '')

@@ -11,10 +11,11 @@ const folder = join(import.meta.dirname, '../../examples')
 const examples = readdirSync(folder).filter((name) => name.endsWith('.yml'))
 
 test.each(examples)('examples/%s is a valid workflow, without warnings', (name) => {
-  const file = load(join(folder, name), name)
-  if (E.isLeft(file)) expect.fail(JSON.stringify(file.left))
-  expect(file.right.warnings).toEqual([])
-  expect(unknownVariables(file.right, Object.keys(file.right.input))).toEqual([])
+  const loaded = load(join(folder, name), name)
+  if (E.isLeft(loaded)) expect.fail(JSON.stringify(loaded.left))
+  const { file } = loaded.right
+  expect(file.warnings).toEqual([])
+  expect(unknownVariables(file, Object.keys(file.input))).toEqual([])
 })
 
 const place = sandbox({ 'demo.yml': readFileSync(join(folder, 'demo.yml'), 'utf8') })

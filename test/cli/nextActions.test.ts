@@ -413,8 +413,6 @@ const HOLDER = { host: 'h', pid: 7, since: '2026-01-01T00:00:00Z', liveness: 'un
 describe('next actions', () => {
   const store = {
     location: { _tag: 'Files', path: '/h/.dogear' } as const,
-    shown: '/h/.dogear',
-
     words: []
   }
   const where = { store, folder: '/h', words: ['resume', 'r', '--home', 'x'] }

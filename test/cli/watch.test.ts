@@ -131,7 +131,6 @@ test('watch removes its live rows before it fails because the changes cannot be 
     } as Partial<Context['screen']> as Context['screen'],
     store: {
       location: { _tag: 'Files', path: place.folder },
-      shown: place.folder,
       words: [],
       database: {
         storage: { ...storage, history: () => TE.left(failure) },

@@ -88,10 +88,9 @@ export interface Flags {
   readonly yes?: boolean
 }
 
-/** Where the runs are. `shown`: for people; `words`: the flags that a printed command needs; `database`: absent if runs are files. */
+/** Where the runs are. `words`: the flags that a printed command needs; `database`: absent if runs are files. */
 export interface Store {
   readonly location: Location
-  readonly shown: string
   readonly words: ReadonlyArray<string>
   readonly database?: Database
 }
@@ -162,7 +161,7 @@ export const locate = (
   if (location._tag !== 'Files') {
     const folders = { home: home.right, folder }
     const isImplied = flags.store === undefined && isDefaultHome(folders)
-    return E.right({ home: home.right, store: isImplied ? storeAt(location, []) : databaseAt(location, folders) })
+    return E.right({ home: home.right, store: isImplied ? { location, words: [] } : databaseAt(location, folders) })
   }
   const { path } = location
   if (flags.home !== undefined && path !== home.right)
@@ -170,17 +169,13 @@ export const locate = (
   // A printed command must outweigh DOGEAR_STORE, and names a folder with the flag that the user typed.
   const isImplied = variable === '' && isDefaultHome({ home: path, folder })
   const words = isImplied ? [] : [flags.store === undefined ? '--home' : '--store', path]
-  return E.map(() => ({ home: path, store: storeAt(location, words) }))(checkFolder(path))
+  return E.map(() => ({ home: path, store: { location, words } }))(checkFolder(path))
 }
 
-export const storeAt = (location: Location, words: ReadonlyArray<string>): Store => ({
+export const databaseAt = (location: Location, folders: Pick<Context, 'home' | 'folder'>): Store => ({
   location,
-  shown: show(location),
-  words
+  words: ['--store', show(location), ...(isDefaultHome(folders) ? [] : ['--home', folders.home])]
 })
-
-export const databaseAt = (location: Location, folders: Pick<Context, 'home' | 'folder'>): Store =>
-  storeAt(location, ['--store', show(location), ...(isDefaultHome(folders) ? [] : ['--home', folders.home])])
 
 export const environmentFor = (
   { home, folder, inherited, screen, store: { database } }: Context,
@@ -228,12 +223,8 @@ export const ignoreHome = (context: Context): void => {
 }
 
 /** Prints what a command did: a document with `--json`, else a line and what to do next. */
-export const printDone = (
-  { screen, json }: Pick<Context, 'screen' | 'json'>,
-  document: Json,
-  line: string,
-  next: ReadonlyArray<Hint> = []
-): Result => {
+export const printDone = (context: Context, document: Json, line: string, next: ReadonlyArray<Hint> = []): Result => {
+  const { screen, json } = context
   if (json) screen.out(printed(document))
   else {
     screen.print(line)

@@ -15,6 +15,7 @@ import type { Answer } from '../../domain/plan/Plan.js'
 import { answer } from '../../executor/requests/answer.js'
 import { confirm, withDecision } from '../../executor/requests/confirm.js'
 import { acceptAnswer } from '../../executor/requests/inboxAnswers.js'
+import type { RunError } from '../../executor/errors/RunError.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage, wrongUse } from '../CliError.js'
@@ -40,13 +41,10 @@ export const answerCommand = async (
 ): Promise<Result> => {
   const view = await findRun(context, id)
   const waits = E.isLeft(view) ? undefined : isWait(view.right.checkpoint, unit)
-  const given: Result<Answers | Value | undefined> =
+  const given: Result<Given | undefined> =
     word === undefined ? valueOf(context, id, unit, flags) : answersOf(context, id, unit, word, flags, waits)
   // A wrong unit explains a wrong answer, so the unit is reported first.
-  const isUsable = E.isRight(given) && given.right !== undefined
-  if (E.isRight(view) && !isUsable && isUnknown(view.right.checkpoint, unit))
-    return E.left(unknown(context, view.right.checkpoint, unit))
-  if (E.isRight(view) && !isUsable) {
+  if (E.isRight(view) && (E.isLeft(given) || given.right === undefined)) {
     const refused = await refusalOf(context, view.right, unit)
     if (refused !== undefined) return E.left(refused)
   }
@@ -57,14 +55,11 @@ export const answerCommand = async (
   const environment = environmentFor(context, { tree: treeFor(context, view.right) })
   const answered =
     'answers' in given.right
-      ? E.map(() => RECORDED)(await confirm(runId, given.right.answers)(environment)())
+      ? E.map(() => ({ _tag: 'Recorded' }) as const)(await confirm(runId, given.right.answers)(environment)())
       : await answer(runId, unit, given.right.value, { by: userName() })(environment)()
   if (E.isLeft(answered) && answered.left._tag === 'HeldBy')
     return E.left(await heldError(context, view.right, answered.left.holder))
-  if (E.isLeft(answered))
-    return E.left(
-      notDone(answered.left, await ofRefusal(context, view.right, unit, answered.left), view.right, 'answer')
-    )
+  if (E.isLeft(answered)) return E.left(await refusal(context, view.right, unit, answered.left))
   if (answered.right._tag !== 'Requested') {
     const now = await viewOf(context, runId)
     const [end, next] = E.isLeft(now)
@@ -77,19 +72,21 @@ export const answerCommand = async (
   return printDone(context, { run_id: runId, unit, requested: true }, line)
 }
 
+const refusal = async (context: Context, view: RunView, unit: string, error: RunError): Promise<CliError> =>
+  notDone(error, await ofRefusal(context, view, unit, error), view, 'answer')
+
 /** Why the unit takes no answer at all. Undefined for a run with an owner, which may have changed its state meanwhile. */
 const refusalOf = async (context: Context, view: RunView, unit: string): Promise<CliError | undefined> => {
   const { runId, checkpoint, heldBy } = view
+  if (isUnknown(checkpoint, unit)) return unknown(context, checkpoint, unit)
   if (O.isSome(heldBy) || (isWait(checkpoint, unit) && !has(checkpoint.completedSteps, unit))) return undefined
   const planned = await planOf(context, view)
-  if (E.isLeft(planned))
-    return notDone(planned.left, await ofRefusal(context, view, unit, planned.left), view, 'answer')
+  if (E.isLeft(planned)) return refusal(context, view, unit, planned.left)
   if (planned.right.questions.some((question) => question.unit === unit)) return undefined
   const request = { _tag: 'Answer', runId, unit, value: null, by: userName(), requestedAt: nowText() } as const
   const taken = acceptAnswer(checkpoint, request)
   if (E.isRight(taken) || taken.left._tag !== 'AnswerRefused') return undefined
-  const error = withDecision(planned.right, taken.left)
-  return notDone(error, await ofRefusal(context, view, unit, error), view, 'answer')
+  return refusal(context, view, unit, withDecision(planned.right, taken.left))
 }
 
 const isUnknown = ({ workflow, items, pending }: Checkpoint, unit: string): boolean =>
@@ -121,15 +118,8 @@ const isWait = ({ workflow, items, pending }: Checkpoint, unit: string): boolean
 const ofQuestion = (context: Context, id: string, unit: string): Hint =>
   hintTo(context, 'For example:', ['answer', id, unit, 'again'])
 
-interface Value {
-  readonly value: Json
-}
-
-interface Answers {
-  readonly answers: ReadonlyMap<string, Answer>
-}
-
-const RECORDED = { _tag: 'Recorded' } as const
+/** A value for a unit that waits, or answers to the questions of a resume. */
+type Given = { readonly value: Json } | { readonly answers: ReadonlyMap<string, Answer> }
 
 const OF_WAIT = 'pass --value JSON to a unit that waits'
 
@@ -145,7 +135,7 @@ const answersOf = (
   word: string,
   { value, valueFile, output, confirm = [] }: Flags,
   waits: boolean | undefined
-): Result<Answers> => {
+): Result<Given> => {
   if (value !== undefined || valueFile !== undefined)
     return wrongUse(`--value and --value-file cannot be combined with "${word}"; use --output for an output`)
   const appended = word.startsWith('done:') ? word.slice('done:'.length) : undefined
@@ -167,12 +157,8 @@ const answersOf = (
   return E.right({ answers: new Map([[unit, answerFrom(word, json.right)], ...others.right]) })
 }
 
-const valueOf = (
-  context: Context,
-  id: string,
-  unit: string,
-  { value, valueFile, output, confirm }: Flags
-): Result<Value | undefined> => {
+const valueOf = (context: Context, id: string, unit: string, flags: Flags): Result<Given | undefined> => {
+  const { value, valueFile, output, confirm } = flags
   if (output !== undefined) return wrongUse('--output: only "done" has an output; pass it as "done --output JSON"')
   if (confirm !== undefined && (value ?? valueFile) !== undefined)
     return wrongUse('--confirm cannot be combined with --value or --value-file; it goes with again, keep or done')
@@ -199,7 +185,7 @@ const ofString = (context: Context, id: string, unit: string, text: string): Hin
 
 const STRUCTURED = /^\s*[{["]/
 
-const fromFile = ({ folder }: Context, file: string): Result<Value> => {
+const fromFile = ({ folder }: Context, file: string): Result<Given> => {
   const text = E.tryCatch(
     () => readFileSync(resolve(folder, file), 'utf8'),
     (error) => (error as NodeJS.ErrnoException).code ?? String(error)

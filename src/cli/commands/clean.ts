@@ -144,13 +144,10 @@ const deleteAll = async (context: PromptContext, candidates: ReadonlyArray<Candi
     if (keptBranch !== undefined) screen.print(`Kept branch ${keptBranch}: it has commits that exist nowhere else`)
   }
   if (failure !== undefined) return E.left(failure)
-  if (json) {
-    screen.out(
-      printed(
-        done.map(({ runId, folders, keptBranch = null }) => ({ run_id: runId, folders, kept_branch: keptBranch }))
-      )
-    )
-  }
+  const documents = done.map(({ runId, folders, keptBranch = null }) => {
+    return { run_id: runId, folders, kept_branch: keptBranch }
+  })
+  if (json) screen.out(printed(documents))
   const received = context.signals.received()
   if (done.length === candidates.length || O.isNone(received)) return E.right(ExitCode.done)
   screen.line(screen.style.yellow('Stopped: not all workspaces were deleted'))

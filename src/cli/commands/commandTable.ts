@@ -20,91 +20,92 @@ export interface Command {
   readonly endsProcess?: true
 }
 
+/** A flag whose syntax ends with `...` can be given several times. */
+const word = (given: string, about: string): Word => {
+  const syntax = given.replace(/\.{3}$/, '')
+  return given === syntax ? { syntax, text: about } : { syntax, text: `${about}; repeat for more`, repeats: true }
+}
+
+/** Words by their syntax. */
+const words = (texts: Readonly<Record<string, string>>): ReadonlyArray<Word> =>
+  Object.entries(texts).map(([syntax, text]) => word(syntax, text))
+
 /** The flags of `dogear` itself. */
-export const HOME: Word = {
-  syntax: '--home <folder>',
-  text: 'the state folder: workspaces, and runs without --store (default: DOGEAR_HOME, else .dogear)'
-}
-export const STORE: Word = {
-  syntax: '--store <store>',
-  text: '[where runs are kept](#where-runs-are-kept): a folder, sqlite:FILE or postgres://HOST/DATABASE (default: DOGEAR_STORE, else the state folder)'
-}
-export const VERSION: Word = { syntax: '-V, --version', text: 'print the version' }
-export const HELP: Word = { syntax: '-h, --help', text: 'print help' }
+export const HOME = word(
+  '--home <folder>',
+  'the state folder: workspaces, and runs without --store (default: DOGEAR_HOME, else .dogear)'
+)
+export const STORE = word(
+  '--store <store>',
+  '[where runs are kept](#where-runs-are-kept): a folder, sqlite:FILE or postgres://HOST/DATABASE (default: DOGEAR_STORE, else the state folder)'
+)
+export const VERSION = word('-V, --version', 'print the version')
+export const HELP = word('-h, --help', 'print help')
 export const GLOBAL: ReadonlyArray<Word> = [HOME, STORE, VERSION, HELP]
 
 const ID = 'the id of the run, or its first 4 or more characters'
-const RUN: Word = { syntax: '<id>', text: ID }
-const ANY_RUN: Word = { syntax: '[id]', text: ID }
+const RUN = word('<id>', ID)
+const ANY_RUN = word('[id]', ID)
 
-const JSON_FLAG: Word = { syntax: '--json', text: 'print the result as JSON; all other output goes to standard error' }
-const EVENTS: Word = {
-  syntax: '--events',
-  text: 'print [each change as a line of JSON](#events-as-json-lines) once it is durable, and the result as the last line; all other output goes to standard error'
-}
-const YES: Word = { syntax: '-y, --yes', text: 'answer yes to every yes-or-no question' }
-const VERBOSE: Word = { syntax: '-v, --verbose', text: 'print more' }
+const JSON_FLAG = word('--json', 'print the result as JSON; all other output goes to standard error')
+const EVENTS = word(
+  '--events',
+  'print [each change as a line of JSON](#events-as-json-lines) once it is durable, and the result as the last line; all other output goes to standard error'
+)
+const YES = word('-y, --yes', 'answer yes to every yes-or-no question')
+const VERBOSE = word('-v, --verbose', 'print more')
 
-const MERGE: ReadonlyArray<Word> = [
-  {
-    syntax: '--merge',
-    text: 'after the run completes, [merge its worktree](workspaces.md#the-merge) and remove it; not with --no-merge'
-  },
-  { syntax: '--no-merge', text: 'keep the worktree, without a question' }
+/** What `run` and `resume` have in common. */
+const RUNNING: ReadonlyArray<Word> = [
+  ...words({
+    '--merge':
+      'after the run completes, [merge its worktree](workspaces.md#the-merge) and remove it; not with --no-merge',
+    '--no-merge': 'keep the worktree, without a question'
+  }),
+  YES,
+  VERBOSE,
+  JSON_FLAG,
+  EVENTS
 ]
 
-const CONFIRM: Word = {
-  syntax: '--confirm <step=answer>',
-  text: 'answer a [question](#questions) about a step: again, keep, done or done:OUTPUT; repeat for more',
-  repeats: true
-}
+const CONFIRM = word(
+  '--confirm <step=answer>...',
+  'answer a [question](#questions) about a step: again, keep, done or done:OUTPUT'
+)
 
 const PLANNING: ReadonlyArray<Word> = [
-  { syntax: '--force', text: 'run every step again, from the first; asks before it runs completed ones again' },
-  { syntax: '--from-step <step>', text: 'count all earlier steps as done, and run from this one on' },
-  { syntax: '--restart-wave <wave>', text: 'run this wave, map or sequence again, and every later step' },
-  {
-    syntax: '--input <name=value>',
-    text: 'with --from-step or --force, [replace an input value](#from-a-step-on) from there on; repeat for more',
-    repeats: true
-  },
+  ...words({
+    '--force': 'run every step again, from the first; asks before it runs completed ones again',
+    '--from-step <step>': 'count all earlier steps as done, and run from this one on',
+    '--restart-wave <wave>': 'run this wave, map or sequence again, and every later step',
+    '--input <name=value>...': 'with --from-step or --force, [replace an input value](#from-a-step-on) from there on'
+  }),
   CONFIRM,
-  {
-    syntax: '--changes <policy>',
-    text: '[which edits](editing-and-resuming.md#edit-then-resume) to accept: strict (none), completed (the default: most edits, but none of a completed step and no new step before one) or ignore (all but a new workflow name, a new kind of a completed step, and code in place of a pending job)'
-  },
-  { syntax: '--reopen', text: 'resume although the run was [cancelled](#cancelling)' }
+  ...words({
+    '--changes <policy>':
+      '[which edits](editing-and-resuming.md#edit-then-resume) to accept: strict (none), completed (the default: most edits, but none of a completed step and no new step before one) or ignore (all but a new workflow name, a new kind of a completed step, and code in place of a pending job)',
+    '--reopen': 'resume although the run was [cancelled](#cancelling)'
+  })
 ]
 
 /** All commands, in the order in which help lists them. */
 export const COMMANDS: ReadonlyArray<Command> = [
   {
     name: 'run',
-    args: [{ syntax: '<file>', text: 'the workflow file' }],
+    args: [word('<file>', 'the workflow file')],
     summary: 'run a workflow file',
     text: 'Runs a workflow file. If an earlier run of it is unfinished, [offers to resume that](#the-offer). With --from-step or --restart-wave it [resumes an earlier run](#from-a-step-on) from there.',
     flags: [
-      { syntax: '--id <id>', text: 'the id of the new run (default: a UUID)' },
-      {
-        syntax: '--input <name=value>',
-        text: 'set a variable, overriding the input in the file; repeat for more',
-        repeats: true
-      },
-      {
-        syntax: '--resume',
-        text: 'resume an unfinished earlier run, if there is one, without a question; with --id, only the run of that id'
-      },
-      { syntax: '--from-step <step>', text: 'resume [an earlier run](#from-a-step-on) from this step on' },
-      { syntax: '--restart-wave <wave>', text: 'resume [an earlier run](#from-a-step-on), and run this wave again' },
-      {
-        syntax: '--run <id>',
-        text: 'with --from-step or --restart-wave, the earlier run (default: the newest of the workflow)'
-      },
-      ...MERGE,
-      YES,
-      VERBOSE,
-      JSON_FLAG,
-      EVENTS
+      ...words({
+        '--id <id>': 'the id of the new run (default: a UUID)',
+        '--input <name=value>...': 'set a variable, overriding the input in the file',
+        '--resume':
+          'resume an unfinished earlier run, if there is one, without a question; with --id, only the run of that id',
+        '--from-step <step>': 'resume [an earlier run](#from-a-step-on) from this step on',
+        '--restart-wave <wave>': 'resume [an earlier run](#from-a-step-on), and run this wave again',
+        '--run <id>': 'with --from-step or --restart-wave, the earlier run (default: the newest of the workflow)'
+      }),
+      ...RUNNING
     ],
     example: 'dogear run release.yml --input channel=beta'
   },
@@ -115,16 +116,12 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one. If there are several, exits with 2. If no run can be resumed, exits with 3, or with 0 if one is completed and none is in progress.',
     flags: [
       ...PLANNING,
-      { syntax: '--plan <hash>', text: 'resume only if the plan is still the one that "dogear plan" showed' },
-      {
-        syntax: '--take-over',
-        text: 'take the run over from a process that [may be dead](interruption.md#taking-a-run-over); asks first, and refuses if the process is alive'
-      },
-      ...MERGE,
-      YES,
-      VERBOSE,
-      JSON_FLAG,
-      EVENTS
+      ...words({
+        '--plan <hash>': 'resume only if the plan is still the one that "dogear plan" showed',
+        '--take-over':
+          'take the run over from a process that [may be dead](interruption.md#taking-a-run-over); asks first, and refuses if the process is alive'
+      }),
+      ...RUNNING
     ],
     example: 'dogear resume 3f2a81c0 --from-step build'
   },
@@ -149,10 +146,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     args: [RUN],
     summary: 'pause a run at the next safe point',
     text: 'Asks the owner of a run to pause it [at the next safe point](#pausing): its current steps end, and no other starts. Exits with 0 if the owner was asked or the run is paused, and with 4 if the run has no owner and does not wait.',
-    flags: [
-      { syntax: '--no-commit', text: 'leave uncommitted changes in the worktree of the run as they are' },
-      JSON_FLAG
-    ],
+    flags: [word('--no-commit', 'leave uncommitted changes in the worktree of the run as they are'), JSON_FLAG],
     example: 'dogear pause 3f2a81c0'
   },
   {
@@ -167,15 +161,19 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'answer',
     args: [
       RUN,
-      { syntax: '<unit>', text: 'the path of the unit' },
-      { syntax: '[answer]', text: 'again, keep or done, to a question of a resume' }
+      ...words({
+        '<unit>': 'the path of the unit',
+        '[answer]': 'again, keep or done, to a question of a resume'
+      })
     ],
     summary: 'answer a unit that waits (--value), or a question of a resume',
     text: 'With --value, answers a unit that [waits for an answer](waiting.md), or that will. With again, keep or done, answers a [question that a resume would ask](editing-and-resuming.md#questions) about a unit, even if a program started the run; --confirm answers further questions. The answer is recorded, and checked by the program when it resumes the run. Exits with 4 if the unit has an answer already or takes none.',
     flags: [
-      { syntax: '--value <json>', text: 'the answer, as JSON' },
-      { syntax: '--value-file <file>', text: 'the file that holds the answer, as JSON' },
-      { syntax: '--output <json>', text: 'with done: the output of the unit, as JSON' },
+      ...words({
+        '--value <json>': 'the answer, as JSON',
+        '--value-file <file>': 'the file that holds the answer, as JSON',
+        '--output <json>': 'with done: the output of the unit, as JSON'
+      }),
       CONFIRM,
       JSON_FLAG
     ],
@@ -187,9 +185,11 @@ export const COMMANDS: ReadonlyArray<Command> = [
     summary: 'make a new run from the records of another one',
     text: 'Makes a [new run with the records of another one](#a-fork) and does not run it: a resume starts it at the step of --from-step. The other run stays as it is. Exits with 4 if that run has a workspace of its own.',
     flags: [
-      { syntax: '--from-step <step>', text: 'the step where the new run starts; all earlier ones count as done' },
-      { syntax: '--id <id>', text: 'the id of the new run (default: a UUID)' },
-      { syntax: '--input <name=value>', text: 'replace an input value in the new run; repeat for more', repeats: true },
+      ...words({
+        '--from-step <step>': 'the step where the new run starts; all earlier ones count as done',
+        '--id <id>': 'the id of the new run (default: a UUID)',
+        '--input <name=value>...': 'replace an input value in the new run'
+      }),
       CONFIRM,
       JSON_FLAG
     ],
@@ -202,12 +202,11 @@ export const COMMANDS: ReadonlyArray<Command> = [
     summary: 'list runs',
     text: 'Lists runs, newest first. Reads the summaries that the store keeps, so it may miss damage: "dogear verify" finds it. "dogear list" and "dogear list runs" do the same.',
     flags: [
-      {
-        syntax: '--status <status>',
-        text: 'list only these: queued, running, completed, failed, interrupted, paused, pending, cancelled or moved; repeat for more',
-        repeats: true
-      },
-      { syntax: '--output <form>', text: 'table or json (default: table)' },
+      ...words({
+        '--status <status>...':
+          'list only these: queued, running, completed, failed, interrupted, paused, pending, cancelled or moved',
+        '--output <form>': 'table or json (default: table)'
+      }),
       JSON_FLAG
     ],
     example: 'dogear runs --status failed'
@@ -218,15 +217,11 @@ export const COMMANDS: ReadonlyArray<Command> = [
     summary: 'show one run: its steps, errors and variables',
     text: 'Shows one run: its state, [steps and groups](#the-offer), attempts, errors, variables and [artifacts](artifacts.md).',
     flags: [
-      { syntax: '--history', text: 'also list each revision with its change, unit, attempt and error' },
-      {
-        syntax: '--html <file>',
-        text: '[write a page](#a-page-to-look-at) with a timeline of the run; replaces an earlier page'
-      },
-      {
-        syntax: '--mermaid',
-        text: 'print the units and their states as a [Mermaid flowchart](#a-page-to-look-at), and nothing else'
-      },
+      ...words({
+        '--history': 'also list each revision with its change, unit, attempt and error',
+        '--html <file>': '[write a page](#a-page-to-look-at) with a timeline of the run; replaces an earlier page',
+        '--mermaid': 'print the units and their states as a [Mermaid flowchart](#a-page-to-look-at), and nothing else'
+      }),
       JSON_FLAG
     ],
     example: 'dogear show 3f2a81c0 --history'
@@ -244,11 +239,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     args: [ANY_RUN],
     summary: 'delete the workspaces of runs, never their state',
     text: 'Deletes the [workspace](workspaces.md#cleaning-up) of a run; without an id, those of all completed runs. Never deletes state, nor anything of a run that a live process holds. Reports what a resume would miss, and asks first.',
-    flags: [
-      { syntax: '--all', text: 'also delete workspaces of unfinished runs, whose files a resume needs' },
-      YES,
-      JSON_FLAG
-    ],
+    flags: [word('--all', 'also delete workspaces of unfinished runs, whose files a resume needs'), YES, JSON_FLAG],
     example: 'dogear clean 3f2a81c0'
   },
   {
@@ -265,14 +256,13 @@ export const COMMANDS: ReadonlyArray<Command> = [
     summary: 'delete the state of completed and cancelled runs',
     text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than do not protect, and what is left of runs that never started. Asks before it deletes runs; in a pipe needs --yes. Exits with 5 if one is damaged but readable, or cannot be deleted.',
     flags: [
-      { syntax: '--keep <n>', text: "keep each workflow's n runs that changed last" },
-      { syntax: '--older-than <duration>', text: 'keep runs that last changed within this time: 12h, 30d' },
-      {
-        syntax: '--status <status>',
-        text: 'delete only these, in place of completed and cancelled ones: completed, cancelled, failed, interrupted, paused, pending or queued; repeat for more',
-        repeats: true
-      },
-      { syntax: '--dry-run', text: 'list the runs, and delete none' },
+      ...words({
+        '--keep <n>': "keep each workflow's n runs that changed last",
+        '--older-than <duration>': 'keep runs that last changed within this time: 12h, 30d',
+        '--status <status>...':
+          'delete only these, in place of completed and cancelled ones: completed, cancelled, failed, interrupted, paused, pending or queued',
+        '--dry-run': 'list the runs, and delete none'
+      }),
       YES,
       JSON_FLAG
     ],
@@ -283,7 +273,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     args: [RUN],
     summary: 'move a run to another store',
     text: 'Moves a run with its artifacts [to another store](#moving-a-run). If it breaks off, repeat it. Exits with 4 if a process holds the run, or the other store has a run with this id.',
-    flags: [{ syntax: '--to <store>', text: 'the other store, as for --store' }, JSON_FLAG],
+    flags: [word('--to <store>', 'the other store, as for --store'), JSON_FLAG],
     example: 'dogear move 3f2a81c0 --to sqlite:state.db'
   },
   {
@@ -297,34 +287,20 @@ export const COMMANDS: ReadonlyArray<Command> = [
   {
     name: 'conformance',
     args: [
-      {
-        syntax: '[module]',
-        text: 'the module that exports the spec of the store: .mjs or .js, or .ts with Node 22.18 and later'
-      }
+      word('[module]', 'the module that exports the spec of the store: .mjs or .js, or .ts with Node 22.18 and later')
     ],
     summary: 'test a checkpoint store of your own',
     text: 'Tests a [store of your own](testing.md) against the laws of every checkpoint store, and reports each case as it ends. Exits with 0 if the store conforms, and with 1 if a case failed.',
     flags: [
-      {
-        syntax: '--export <name>',
-        text: 'the export that is the spec, or a function that returns it; if a module has several specs, run each by its name (default: spec)'
-      },
-      {
-        syntax: '--level <level>',
-        text: 'run only these cases: core, capability or stress; repeat for more',
-        repeats: true
-      },
-      {
-        syntax: '--only <id>',
-        text: 'run only this case (CS-FENCE-03) or [family of cases](testing.md#the-cases) (CS-FENCE); repeat for more',
-        repeats: true
-      },
-      {
-        syntax: '--limit <duration>',
-        text: 'the time limit of a case; a stress case has four times as long (default: 30s)'
-      },
-      { syntax: '--list', text: 'list the cases, and run none; needs no module' },
-      { syntax: '--tap', text: 'print the report as TAP 14, at the end' },
+      ...words({
+        '--export <name>':
+          'the export that is the spec, or a function that returns it; if a module has several specs, run each by its name (default: spec)',
+        '--level <level>...': 'run only these cases: core, capability or stress',
+        '--only <id>...': 'run only this case (CS-FENCE-03) or [family of cases](testing.md#the-cases) (CS-FENCE)',
+        '--limit <duration>': 'the time limit of a case; a stress case has four times as long (default: 30s)',
+        '--list': 'list the cases, and run none; needs no module',
+        '--tap': 'print the report as TAP 14, at the end'
+      }),
       JSON_FLAG
     ],
     example: 'dogear conformance spec.mjs --level core',

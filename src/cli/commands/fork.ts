@@ -24,9 +24,10 @@ import { differencesFrom, inputReplaced, inputNamesIn, replacementOf, warningsOf
 import { parseConfirm } from './execution/planFlags.js'
 import { treeFor } from './execution/commandPlan.js'
 import { findRun } from './find/find.js'
-import { shownPath } from '../workflow/load.js'
-import { checkInputs, loadWorkflow } from './find/workflowOf.js'
+import { load, shownPath } from '../workflow/load.js'
+import { checkInputs } from './find/workflowOf.js'
 import { answeringToo } from './hints/ofError.js'
+import { unitsMissing } from './hints/ofPlan.js'
 import { continuing } from './hints/ofRun.js'
 
 export const forkCommand = async (context: Context, id: string, flags: Flags): Promise<Result> => {
@@ -78,7 +79,7 @@ const repetition = (newId: string, units: ReadonlyArray<string>, earlier: string
 const checkInput = (context: Context, { workflow }: Checkpoint, flags: Flags): Result<void> => {
   const { path } = workflow
   if (flags.input === undefined || path === undefined) return E.right(undefined)
-  const loaded = loadWorkflow(path, shownPath(path, context.folder))
+  const loaded = load(path, shownPath(path, context.folder))
   if (E.isLeft(loaded)) return E.right(undefined)
   const known = checkInputs(loaded.right, inputNamesIn(flags))
   if (E.isLeft(known)) return known
@@ -87,11 +88,8 @@ const checkInput = (context: Context, { workflow }: Checkpoint, flags: Flags): R
 }
 
 /** The input of the new run, if it replaces the recorded one. A program has an input of its own kind. */
-const inputFor = (
-  context: Context,
-  checkpoint: Checkpoint,
-  { input = [], fromStep = '' }: Flags
-): Result<JsonObject | undefined> => {
+const inputFor = (context: Context, checkpoint: Checkpoint, flags: Flags): Result<JsonObject | undefined> => {
+  const { input = [], fromStep = '' } = flags
   const { workflow } = checkpoint
   return workflow.path === undefined && input.length > 0
     ? wrongUse('--input: a program started the run and checks its input; pass `input` to its `fork`')
@@ -108,9 +106,7 @@ const replaced = (fromStep: string, old: Checkpoint, input: JsonObject): string 
 const ofRefusal = (context: Context, runId: string, error: RunError): ReadonlyArray<Hint> => {
   if (error._tag === 'Unconfirmed') return [answeringToo(context, error.questions)]
   if (error._tag !== 'PlanError') return []
-  const missing = error.problems.flatMap((one) =>
-    one._tag === 'AssumedOutputMissing' && one.evidence !== true ? [`${one.unit}=done`] : []
-  )
+  const missing = unitsMissing('output', error.problems).map((unit) => `${unit}=done`)
   if (missing.length < error.problems.length) return [listSteps(context, runId)]
   const isGiven = (answer: string): boolean => context.words.some((word) => isAnswer(word, answer))
   const words = context.words.map((word) => (missing.some((one) => isAnswer(word, one)) ? `${word}:OUTPUT` : word))

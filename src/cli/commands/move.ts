@@ -8,10 +8,9 @@ import { notDone, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import type { Location } from '../store/Location.js'
 import { isSameLocation, parse, show } from '../store/Location.js'
-import type { Database } from '../store/open.js'
-import { open } from '../store/open.js'
+import { withDatabase } from '../store/open.js'
 import type { Context, Flags, Result } from './Context.js'
-import { checkFolder, databaseAt, environmentFor, hintTo, showHint, storeAt, printDone } from './Context.js'
+import { checkFolder, databaseAt, environmentFor, hintTo, showHint, printDone } from './Context.js'
 import { findRun, viewOf } from './find/find.js'
 import { heldError } from './execution/owner.js'
 import { continuing, ofMove } from './hints/ofRun.js'
@@ -28,29 +27,25 @@ export const moveCommand = async (context: Context, id: string, flags: Flags): P
   if (isSameLocation(location.right, store.location))
     return wrongUse(`--to: ${to} is the store to move from; pass another`)
   const view = await findRun(context, id)
-  if (E.isLeft(view)) return (await arrived(context, location.right, id, view.left)) ?? view
-  const target = await openTarget(context, location.right, true)
-  if (E.isLeft(target)) return target
+  if (E.isLeft(view)) return arrived(context, location.right, id, view.left)
   const { runId, checkpoint } = view.right
-  const environment = environmentFor(context)
-  try {
-    const moving = { from: store.shown, to, target: environmentFor(target.right) }
-    const moved = await move(runId, moving)(environment)()
-    if (E.isLeft(moved) && moved.left._tag === 'HeldBy' && moved.left.runId === runId)
-      return E.left(await heldError(context, view.right, moved.left.holder))
-    if (E.isLeft(moved))
-      return E.left(notDone(moved.left, await ofTarget(target.right, moved.left), view.right, 'move'))
-  } finally {
-    await target.right.store.database?.close()
-  }
-  const { moved: _, ...there } = checkpoint
-  const next = continuing(target.right, { checkpoint: there, heldBy: O.none })
-  return printDone(context, { run_id: runId, moved_to: to }, `Run ${runId} moved to ${to}`, next)
+  const moved = await withTarget(context, location.right, true, async (target) => {
+    const moving = { from: show(store.location), to, target: environmentFor(target) }
+    const ended = await move(runId, moving)(environmentFor(context))()
+    const { moved: _, ...there } = checkpoint
+    if (E.isRight(ended)) return E.right(continuing(target, { checkpoint: there, heldBy: O.none }))
+    return ended.left._tag === 'HeldBy' && ended.left.runId === runId
+      ? E.left(await heldError(context, view.right, ended.left.holder))
+      : E.left(notDone(ended.left, await ofTarget(target, ended.left), view.right, 'move'))
+  })
+  return E.isLeft(moved)
+    ? moved
+    : printDone(context, { run_id: runId, moved_to: to }, `Run ${runId} moved to ${to}`, moved.right)
 }
 
 /** A killed move leaves its source, which only a repetition of that move deletes. A source that is another run by now stays. */
 const ofTarget = async (target: Context, error: RunError): Promise<ReadonlyArray<Hint>> => {
-  const { shown } = target.store
+  const shown = show(target.store.location)
   if (error._tag === 'RunChanged')
     return [showHint(target, error.runId, `It has moved to ${shown}. Show it there with:`)]
   if (error._tag !== 'RunExists') return []
@@ -63,32 +58,31 @@ const ofTarget = async (target: Context, error: RunError): Promise<ReadonlyArray
 }
 
 /** A move that broke off after all of its work, or that is repeated, finds the run in the target only. Creates no store. */
-const arrived = async (
-  context: Context,
-  location: Location,
-  id: string,
-  error: CliError
-): Promise<Result | undefined> => {
-  if (error._tag !== 'NotDone' || error.error._tag !== 'NoSuchRun') return undefined
-  const target = await openTarget(context, location, false)
-  if (E.isLeft(target)) return undefined
-  try {
-    const there = await findRun(target.right, id)
-    if (E.isLeft(there) || there.right.checkpoint.moved !== undefined) return undefined
+const arrived = async (context: Context, location: Location, id: string, error: CliError): Promise<Result> => {
+  if (error._tag !== 'NotDone' || error.error._tag !== 'NoSuchRun') return E.left(error)
+  const found = await withTarget(context, location, false, async (target) => {
+    const there = await findRun(target, id)
+    if (E.isLeft(there) || there.right.checkpoint.moved !== undefined) return E.left(error)
     const { runId } = there.right
     const to = show(location)
-    const next = continuing(target.right, there.right)
+    const next = continuing(target, there.right)
     return printDone(context, { run_id: runId, moved_to: to }, `Run ${runId} is in ${to} already`, next)
-  } finally {
-    await target.right.store.database?.close()
-  }
+  })
+  return E.isLeft(found) ? E.left(error) : found
 }
 
-const openTarget = async (context: Context, location: Location, mayCreate: boolean): Promise<Result<Context>> => {
-  if (location._tag === 'Files')
-    return E.map((home: string) => ({ ...context, home, store: storeAt(location, ['--home', home]) }))(
-      checkFolder(location.path)
+const withTarget = async <A>(
+  context: Context,
+  location: Location,
+  mayCreate: boolean,
+  use: (target: Context) => Promise<Result<A>>
+): Promise<Result<A>> => {
+  if (location._tag !== 'Files')
+    return withDatabase(location, { folder: context.folder, mayCreate }, (database) =>
+      use({ ...context, store: { ...databaseAt(location, context), database } })
     )
-  const opened = await open(location, { folder: context.folder, mayCreate })
-  return E.map((database: Database) => ({ ...context, store: { ...databaseAt(location, context), database } }))(opened)
+  const home = checkFolder(location.path)
+  return E.isLeft(home)
+    ? home
+    : use({ ...context, home: home.right, store: { location, words: ['--home', home.right] } })
 }

@@ -1,16 +1,5 @@
 /** `dogear show --html`: writes a run as a page. */
-import {
-  chmodSync,
-  closeSync,
-  lstatSync,
-  openSync,
-  readlinkSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync
-} from 'node:fs'
+import * as fs from 'node:fs'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -92,7 +81,7 @@ const withoutPlan = (error: CliError): Outlook => ({
 const refusedTarget = (path: string, typed: string): CliError | undefined => {
   if (typed === '') return usage('--html: the value is empty; pass a file, or - for standard output')
   try {
-    const found = statSync(path, { throwIfNoEntry: false })
+    const found = fs.statSync(path, { throwIfNoEntry: false })
     if (found === undefined || (found.isFile() && isPage(path))) return undefined
     const what = found.isFile()
       ? 'exists and is no page of dogear'
@@ -108,12 +97,12 @@ const refusedTarget = (path: string, typed: string): CliError | undefined => {
 const START = '<!doctype html>\n<html lang="en">'
 
 const isPage = (path: string): boolean => {
-  const file = openSync(path, 'r')
+  const file = fs.openSync(path, 'r')
   try {
     const start = Buffer.alloc(START.length)
-    return readSync(file, start) === START.length && start.toString() === START
+    return fs.readSync(file, start) === START.length && start.toString() === START
   } finally {
-    closeSync(file)
+    fs.closeSync(file)
   }
 }
 
@@ -128,22 +117,22 @@ const written = (path: string, page: string): Result<string> => {
 
 /** Renames a complete page, so that a full disk leaves the earlier one, whose permissions the new one takes. */
 const replace = (target: string, page: string): void => {
-  const mode = statSync(target, { throwIfNoEntry: false })?.mode
+  const mode = fs.statSync(target, { throwIfNoEntry: false })?.mode
   const unfinished = `${dirname(target)}/.dogear-${process.pid}.tmp`
   try {
-    writeFileSync(unfinished, page, { mode })
+    fs.writeFileSync(unfinished, page, { mode })
     // The umask of the process may have removed permissions.
-    if (mode !== undefined) chmodSync(unfinished, mode)
-    renameSync(unfinished, target)
+    if (mode !== undefined) fs.chmodSync(unfinished, mode)
+    fs.renameSync(unfinished, target)
   } finally {
-    rmSync(unfinished, { force: true })
+    fs.rmSync(unfinished, { force: true })
   }
 }
 
 /** Returns where a link leads, also to a file that does not exist yet. Joins no paths: in a linked folder `..` is the parent of the real one. */
 const behindLinks = (path: string): string => {
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return path
-  const to = readlinkSync(path)
+  if (fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return path
+  const to = fs.readlinkSync(path)
   return behindLinks(isAbsolute(to) ? to : `${dirname(path)}/${to}`)
 }
 

@@ -22,7 +22,7 @@ import { printWarnings } from './execution/execution.js'
 import { findOrOnly } from './find/find.js'
 import { ofQuestions, forcedAnswers } from './hints/ofPlan.js'
 import { AGREES_TO_RECOVERY, ofHeld, ofPending } from './hints/ofRun.js'
-import { resumeLine } from './execution/planFlags.js'
+import { answering, resumeLine } from './execution/planFlags.js'
 import { requestedCancel } from './execution/requestedCancel.js'
 import { inputNamesIn } from './execution/input.js'
 import type { Overwrite } from '../../domain/plan/repeats.js'
@@ -133,7 +133,10 @@ const nextLines = (
     ...(recovered ? [AGREES_TO_RECOVERY] : [])
   ]
   const pinned = { plan: hashPlan(plan), yes: flags.yes }
-  const confirm = [...(flags.confirm ?? []), ...overwrites.map((one) => `${one.unit}=again`)]
+  const agreed = answering(
+    flags,
+    overwrites.map(({ unit }) => `${unit}=again`)
+  )
   const exactly =
     overwrites.length === 0
       ? [
@@ -151,9 +154,7 @@ const nextLines = (
     ...(overwrites.length === 0 ? [] : [style.yellow(overwriteWarning(overwrites))]),
     ...consent,
     ...linesOf(
-      questions.length > 0
-        ? ofQuestions(context, { checkpoint, program, flags: { ...flags, confirm } }, questions)
-        : exactly
+      questions.length > 0 ? ofQuestions(context, { checkpoint, program, flags: agreed }, questions) : exactly
     ),
     ...(later.length === 0
       ? []

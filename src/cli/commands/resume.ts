@@ -54,11 +54,8 @@ const nothingLeft = async (context: PromptContext, newest: string, flags: Flags)
   return E.isLeft(view) ? view : printCompleted(context, view.right, flags)
 }
 
-const printCompleted = async (
-  context: PromptContext,
-  { runId, checkpoint }: RunView,
-  flags: Flags
-): Promise<Result> => {
+const printCompleted = async (context: PromptContext, view: RunView, flags: Flags): Promise<Result> => {
+  const { runId, checkpoint } = view
   const { screen, json } = context
   screen.line(`Run ${runId} is completed`)
   const settled = await settleWorkspace(context, checkpoint, flags, false)

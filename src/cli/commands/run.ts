@@ -15,18 +15,26 @@ import { environmentFor, hintTo, showHint } from './Context.js'
 import { positionOf, processText } from '../report/text.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { withPrompt } from './execution/withPrompt.js'
-import { execute, programFor, printWarnings } from './execution/execution.js'
+import { execute, prepare, printWarnings } from './execution/execution.js'
 import { allRuns, findRun, isResumable, viewOf, warnOfDamaged } from './find/find.js'
-import { ofNoRun, ofOtherInput, ofTaken } from './hints/ofRun.js'
+import { ofNoRun, ofTaken } from './hints/ofRun.js'
 import { resumeHint, resumeLine } from './execution/planFlags.js'
 import type { Given } from './execution/input.js'
-import { differencesFrom, redactedIn, inputOf, recordable, redactionFor } from './execution/input.js'
+import {
+  describeDifference,
+  differencesFrom,
+  redactedIn,
+  inputOf,
+  recordable,
+  redactionFor
+} from './execution/input.js'
 import { withNextActions } from './hints/ofError.js'
 import { offer } from './execution/offer.js'
 import { heldError } from './execution/owner.js'
 import { resumeRun } from './execution/resumeRun.js'
-import type { Loaded } from './find/workflowOf.js'
-import { checkInputs, checkVariables, loadWorkflow, programError } from './find/workflowOf.js'
+import type { Loaded } from '../workflow/load.js'
+import { load } from '../workflow/load.js'
+import { checkInputs, checkVariables, programError } from './find/workflowOf.js'
 import { warnOfUncommitted } from './execution/workspace.js'
 
 /** The run to resume, and how; undefined to start one. */
@@ -39,7 +47,7 @@ export const runCommand = withPrompt(async (context: PromptContext, file: string
   if (E.isLeft(typed)) return typed
   const parsed = flags.id === undefined ? E.right(undefined) : RunId.parse(flags.id)
   if (E.isLeft(parsed)) return E.left(notDone(parsed.left))
-  const workflow = loadWorkflow(resolve(context.folder, file), file)
+  const workflow = load(resolve(context.folder, file), file)
   if (E.isLeft(workflow)) return E.left((await errorForRunId(context, file)) ?? workflow.left)
   const ended = await runLoaded(context, workflow.right, typed.right, flags, how.right)
   return E.mapLeft((error: CliError) => withNextActions(context, redactionFor(context, workflow.right.file), error))(
@@ -83,38 +91,39 @@ const runLoaded = async (
   const known = checkInputs(workflow, Object.keys(typed))
   if (E.isLeft(known)) return known
   redactedIn(typed, given.right).forEach(context.screen.warn)
+  const call = { workflow, given: given.right, flags }
   const { id, yes, merge } = flags
   const choice =
     how !== undefined
-      ? await chooseRepeated(context, workflow, given.right, flags.run, how)
+      ? await chooseRepeated(context, call, how)
       : id === undefined
-        ? await startUnless(context, workflow, given.right, {
-            resumes: flags.resume === true || yes === true,
-            asks: context.interactive
-          })
-        : await chooseById(context, workflow, id, given.right, flags)
+        ? await startUnless(context, call)
+        : await chooseById(context, call, id)
   if (E.isLeft(choice)) return choice
-  return choice.right === undefined
-    ? start(context, workflow, given.right, flags)
-    : resumeEarlier(context, workflow, choice.right.view, given.right, {
-        ...choice.right.how,
-        ...defined({ yes, merge })
-      })
+  if (choice.right === undefined) return start(context, call)
+  return resumeEarlier(context, call, choice.right.view, { ...choice.right.how, ...defined({ yes, merge }) })
 }
 
-const resumeEarlier = async (
-  context: PromptContext,
-  workflow: Loaded,
-  view: RunView,
-  given: Given,
-  how: Flags
-): Promise<Result> => {
+/** What was typed. `given`: the input, without secrets. */
+interface Call {
+  readonly workflow: Loaded
+  readonly given: Given
+  readonly flags: Flags
+}
+
+const resumeEarlier = async (context: PromptContext, call: Call, view: RunView, how: Flags): Promise<Result> => {
+  const { workflow, given } = call
   const { runId } = view
   if (view.workflow.path === undefined) return E.left(programError(context, runId))
   const differences = differencesFrom(view.checkpoint, given)
   if (differences.length > 0 && how.fromStep === undefined) {
-    const words = inputWords(given)
-    const hints = ofOtherInput(context, view, how, differences, words, ['run', workflow.shown, ...words])
+    const fromStep = ['resume', runId, '--from-step', 'STEP', ...inputWords(call)]
+    const hints = [
+      ...differences.map((one) => ({ text: `  ${describeDifference(one)}` })),
+      resumeHint(context, 'To resume with its recorded input:', view, how),
+      hintTo(context, 'To use the new input from a step on:', fromStep),
+      hintTo(context, 'To start a new run with the new input:', startWords(call))
+    ]
     return E.left(notDone({ _tag: 'InputChanged', runId }, hints))
   }
   const known = checkVariables(workflow, [...view.checkpoint.variables.keys(), ...Object.keys(given)])
@@ -123,61 +132,43 @@ const resumeEarlier = async (
   return resumeRun(context, view, workflow, differences.length === 0 ? how : { ...how, input })
 }
 
-const start = async (context: PromptContext, workflow: Loaded, given: Given, flags: Flags): Promise<Result> => {
+const start = async (context: PromptContext, { workflow, given, flags }: Call): Promise<Result> => {
   const { id: runId = randomUUID() } = flags
   const input = { ...workflow.file.input, ...given }
   const known = checkVariables(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
   printWarnings(context, workflow)
-  const execution = {
-    workflow,
-    runId,
-    folder: context.folder,
-    loaded: { completed: 0, total: workflow.file.steps.length },
-    isNew: true,
-    merging: flags
-  } as const
-  const { program, reporter } = programFor(context, execution)
+  const execution = prepare(context, { workflow, runId, merging: flags })
   const { workspace: kind } = workflow.file
   if (kind === 'worktree') await warnOfUncommitted(context)
   const workspace = kind === 'none' ? { kind, path: context.folder } : kind
-  return execute(context, { ...execution, program }, reporter, run(program, runId, input, { workspace }))
+  return execute(context, execution, run(execution.program, runId, input, { workspace }))
 }
 
-const inputWords = (given: Given): ReadonlyArray<string> =>
+const inputWords = ({ given }: Call): ReadonlyArray<string> =>
   Object.entries(given).flatMap(([name, value]) => ['--input', `${name}=${value}`])
 
-const chooseById = async (
-  context: PromptContext,
-  workflow: Loaded,
-  id: string,
-  given: Given,
-  flags: Flags
-): Promise<Result<Choice>> => {
-  const { file } = workflow
+const startWords = (call: Call): ReadonlyArray<string> => ['run', call.workflow.shown, ...inputWords(call)]
+
+const chooseById = async (context: PromptContext, call: Call, id: string): Promise<Result<Choice>> => {
+  const { workflow, flags } = call
   const found = await viewRun(id)(environmentFor(context))()
   if (E.isLeft(found)) return E.left(notDone(found.left))
-  // An explicit id skips the prompt; an earlier run is only reported.
-  if (O.isNone(found.right)) return startUnless(context, workflow, given, { asks: false })
+  if (O.isNone(found.right)) return startUnless(context, call)
   const view = found.right.value
   if (flags.resume === true || flags.yes === true) return E.right({ view, how: {} })
   if (O.isSome(view.heldBy)) return E.left(await heldError(context, view, view.heldBy.value))
-  const exists = notDone(
-    { _tag: 'RunExists', runId: id },
-    ofTaken(context, view, ['run', workflow.shown, ...inputWords(given)])
-  )
-  return isResumable(view) && view.checkpoint.workflow.name === file.name && context.interactive
-    ? offered(context, view, file, 'leave it as it is', E.left(exists))
-    : E.left(exists)
+  const exists = E.left(notDone({ _tag: 'RunExists', runId: id }, ofTaken(context, view, startWords(call))))
+  return isResumable(view) && view.checkpoint.workflow.name === workflow.file.name && context.interactive
+    ? offered(context, call, view, 'leave it as it is', exists)
+    : exists
 }
 
-/** Starts a run, unless an earlier one is resumed. `resumes`: without a question; `asks`: at a terminal. */
-const startUnless = async (
-  context: PromptContext,
-  workflow: Loaded,
-  given: Given,
-  { resumes = false, asks }: { readonly resumes?: boolean; readonly asks: boolean }
-): Promise<Result<Choice>> => {
+/** Starts a run, unless an earlier one is resumed. An explicit id skips the prompt; an earlier run is only reported. */
+const startUnless = async (context: PromptContext, call: Call): Promise<Result<Choice>> => {
+  const { workflow, given, flags } = call
+  const resumes = flags.id === undefined && (flags.resume === true || flags.yes === true)
+  const asks = flags.id === undefined && context.interactive
   const fresh: Result<Choice> = E.right(undefined)
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
@@ -187,7 +178,7 @@ const startUnless = async (
   const earlier = nearest ?? (resumes ? mine[0] : undefined)
   if (earlier === undefined) return fresh
   if (resumes) return chosen(await viewOf(context, earlier.runId))
-  if (asks && nearest !== undefined) return offered(context, nearest, workflow.file, 'start a new run', fresh)
+  if (asks && nearest !== undefined) return offered(context, call, nearest, 'start a new run', fresh)
   context.screen.line(
     `An earlier run of ${workflow.file.name} is unfinished (${positionOf(earlier)}). To resume it instead:`
   )
@@ -219,14 +210,9 @@ const printRunning = async (context: Context, runs: ReadonlyArray<RunSummary>, g
 }
 
 /** Prefers `--run`, then the newest run with this input, then the newest. */
-const chooseRepeated = async (
-  context: PromptContext,
-  workflow: Loaded,
-  given: Given,
-  id: string | undefined,
-  how: Flags
-): Promise<Result<Choice>> => {
-  if (id !== undefined) return chosen(await findRun(context, id), how)
+const chooseRepeated = async (context: PromptContext, call: Call, how: Flags): Promise<Result<Choice>> => {
+  const { workflow, given, flags } = call
+  if (flags.run !== undefined) return chosen(await findRun(context, flags.run), how)
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
   const newest = (await firstLike(context, runs.right, given)) ?? runs.right[0]
@@ -255,12 +241,12 @@ const chosen = (view: Result<RunView>, how: Flags = {}): Result<Choice> =>
 
 const offered = async (
   context: PromptContext,
+  { workflow }: Call,
   view: RunView,
-  file: Loaded['file'],
   otherwise: string,
   declined: Result<Choice>
 ): Promise<Result<Choice>> => {
-  const how = await offer(context, view, file, otherwise)
+  const how = await offer(context, view, workflow.file, otherwise)
   if (E.isLeft(how)) return how
-  return how.right === undefined ? declined : chosen(E.right(view), how.right)
+  return how.right === undefined ? declined : E.right({ view, how: how.right })
 }

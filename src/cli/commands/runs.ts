@@ -8,6 +8,7 @@ import { wrongUse, wordAmong } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printHints } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
+import { show } from '../store/Location.js'
 import type { Style } from '../terminal/Style.js'
 import { columnsOf, folded } from '../terminal/Style.js'
 import { printable } from '../../domain/explain/printable.js'
@@ -35,12 +36,12 @@ export const runsCommand = async (context: Context, flags: Flags): Promise<Resul
   const { screen } = context
   // Unreadable runs have an unknown status.
   const unreadable = words === undefined ? runs.right.damaged : []
-  if (context.json || flags.output === 'json') {
+  if (context.json) {
     screen.out(printed([...shown.map(listedJson), ...unreadable.map(unreadableJson)]))
   } else if (shown.length === 0 && unreadable.length === 0) {
     screen.print(
       words === undefined
-        ? `No runs in ${context.store.shown}. Start one with: ${dogearCommand(context, ['run'])} <file>`
+        ? `No runs in ${show(context.store.location)}. Start one with: ${dogearCommand(context, ['run'])} <file>`
         : `No ${orList(words)} runs`
     )
   } else {

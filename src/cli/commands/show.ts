@@ -52,18 +52,24 @@ export const showCommand = async (context: Context, id: string, flags: Flags): P
     if (page.right !== undefined) screen.line(`Wrote ${page.right}`)
     if (!context.json) return E.right(ExitCode.done)
   }
-  if (context.json)
-    screen.out(printed({ ...showJson(view.right, history.right, cancels), ...artifactsJson(artifacts) }))
+  const shown = { view: view.right, history: history.right, artifacts, cancels }
+  if (context.json) screen.out(printed(showJson(shown)))
   else {
-    const shownArtifacts = artifactLines(artifacts, screen.outStyle)
-    const lines = showLines(view.right, history.right, shownArtifacts, cancels, screen.outStyle)
-    lines.forEach(screen.print)
-    printHints(screen, nextOf(context, view.right, cancels))
+    showLines(shown, screen.outStyle).forEach(screen.print)
+    printHints(screen, nextOf(context, shown))
   }
   return E.right(ExitCode.done)
 }
 
-const nextOf = (context: Context, view: RunView, cancels: boolean): ReadonlyArray<Hint> => {
+/** `cancels`: a cancel was requested. A failed listing of artifacts must not keep the rest of a run from being shown. */
+interface Shown {
+  readonly view: RunView
+  readonly history: ReadonlyArray<HistoryLine> | undefined
+  readonly artifacts: E.Either<ArtifactError, ReadonlyArray<ArtifactInfo>>
+  readonly cancels: boolean
+}
+
+const nextOf = (context: Context, { view, cancels }: Shown): ReadonlyArray<Hint> => {
   const { runId, checkpoint, status, heldBy } = view
   if (checkpoint.moved !== undefined) return [ofMove(context, runId, checkpoint.moved)]
   if (cancels) return isAlive(heldBy) ? [] : [recordCancelHint(context, view)]
@@ -94,13 +100,7 @@ interface HistoryLine extends HistoryEntry {
   readonly known: Change | undefined
 }
 
-const showLines = (
-  view: RunView,
-  history: ReadonlyArray<HistoryLine> | undefined,
-  artifacts: ReadonlyArray<string>,
-  cancels: boolean,
-  style: Style
-): ReadonlyArray<string> => {
+const showLines = ({ view, history, artifacts, cancels }: Shown, style: Style): ReadonlyArray<string> => {
   const { runId, checkpoint, status, heldBy, found } = view
   const { forkedFrom } = checkpoint
   const fact = (name: string, value: string): string => `${style.dim(name.padEnd(10))}${value}`
@@ -126,7 +126,7 @@ const showLines = (
     '',
     ...rowLines(view, style, MAX_ERROR_LINES),
     ...variableLines(view, style),
-    ...artifacts,
+    ...artifactLines(artifacts, style),
     ...(history === undefined ? [] : historyLines(history, style))
   ]
 }
@@ -159,7 +159,7 @@ const historyJson = ({ revision, change, at, known }: HistoryLine): JsonObject =
   return { revision, change, at, ...facts }
 }
 
-const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined, cancels: boolean): JsonObject => {
+const showJson = ({ view, history, artifacts, cancels }: Shown): JsonObject => {
   const { checkpoint, found } = view
   const { forkedFrom } = checkpoint
   return {
@@ -185,14 +185,14 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     retryable: checkpoint.state._tag === 'Failed' ? checkpoint.state.retryable : null,
     failures: failuresJson(checkpoint),
     ...pendingJson([...checkpoint.pending]),
-    ...(history === undefined ? {} : { history: history.map(historyJson) })
+    ...(history === undefined ? {} : { history: history.map(historyJson) }),
+    artifacts: E.isLeft(artifacts)
+      ? { error: { code: artifacts.left._tag, message: describeArtifact(artifacts.left) } }
+      : artifacts.right.map(({ id, size, sha256 }) => ({ id, size, sha256 }))
   }
 }
 
-/** A failed listing must not keep the rest of a run from being shown. */
-type Artifacts = E.Either<ArtifactError, ReadonlyArray<ArtifactInfo>>
-
-const artifactLines = (listed: Artifacts, style: Style): ReadonlyArray<string> => {
+const artifactLines = (listed: Shown['artifacts'], style: Style): ReadonlyArray<string> => {
   if (E.isLeft(listed)) return ['', style.yellow(describeArtifact(listed.left))]
   if (listed.right.length === 0) return []
   const widest = Math.max(...listed.right.map(({ size }) => String(size).length))
@@ -202,8 +202,3 @@ const artifactLines = (listed: Artifacts, style: Style): ReadonlyArray<string> =
     ...listed.right.map(({ id, size, sha256 }) => `  ${String(size).padStart(widest)} bytes  sha256 ${sha256}  ${id}`)
   ]
 }
-
-const artifactsJson = (listed: Artifacts): JsonObject =>
-  E.isLeft(listed)
-    ? { artifacts: { error: { code: listed.left._tag, message: describeArtifact(listed.left) } } }
-    : { artifacts: listed.right.map(({ id, size, sha256 }) => ({ id, size, sha256 })) }

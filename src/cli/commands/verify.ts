@@ -12,6 +12,7 @@ import type { Gap } from '../report/gaps.js'
 import { describeGap, gapsIn } from '../report/gaps.js'
 import { linesOf } from '../report/Hint.js'
 import { holderJson, printed, runAgainJson } from '../report/runJson.js'
+import { show } from '../store/Location.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
@@ -50,7 +51,7 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
   for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })
   const { screen } = context
   if (context.json) screen.out(printed(found.map((one) => findingJson(context, one))))
-  else if (found.length === 0) screen.print(`No runs in ${context.store.shown}`)
+  else if (found.length === 0) screen.print(`No runs in ${show(context.store.location)}`)
   else found.flatMap((finding) => findingLines(context, finding, screen.outStyle)).forEach(screen.print)
   return E.right(worst(found.map(exitOf)))
 }
@@ -77,10 +78,8 @@ const worst = (codes: ReadonlyArray<ExitCode>): ExitCode =>
   codes.find((code) => code !== ExitCode.done) ??
   ExitCode.done
 
-const oneRun = async (context: Context, id: string): Promise<Result<Runs>> => {
-  const found = await findRun(context, id)
-  return E.isLeft(found) ? found : E.right({ runs: [found.right], damaged: [] })
-}
+const oneRun = async (context: Context, id: string): Promise<Result<Runs>> =>
+  E.map((run: RunSummary) => ({ runs: [run], damaged: [] }))(await findRun(context, id))
 
 const findingLines = (context: Context, finding: Finding, style: Style): ReadonlyArray<string> => {
   if (finding._tag === 'Damaged') {
@@ -106,24 +105,20 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   return [`${mark} ${runId}  ${what}${held}`, ...lost, ...more]
 }
 
-const previewLines = (
-  context: Context,
-  run: RunSummary,
-  { obstacles, again, unrecorded }: Preview
-): ReadonlyArray<string> => [
-  ...under('Obstacles to a resume:', obstacles.flatMap(obstacleLines)),
+const previewLines = (context: Context, run: RunSummary, preview: Preview): ReadonlyArray<string> => [
+  ...under('Obstacles to a resume:', preview.obstacles.flatMap(obstacleLines)),
   ...under(
     'Completed, but a resume runs them again:',
-    again.map((one) => `${one.unit}: ${describeReason(one)}`)
+    preview.again.map((one) => `${one.unit}: ${describeReason(one)}`)
   ),
-  ...(unrecorded.length === 0
+  ...(preview.unrecorded.length === 0
     ? []
     : [
         ...under(
           'In flight when the process ended, so their effects may be unrecorded:',
-          unrecorded.map(unrecordedLine)
+          preview.unrecorded.map(unrecordedLine)
         ),
-        ...(obstacles.length === 0
+        ...(preview.obstacles.length === 0
           ? under('Check their effects, then resume:', [resumeCommand(context, run)])
           : ['  Check their effects first'])
       ])

@@ -41,11 +41,10 @@ export interface Listener {
 }
 
 /** How a process ended: all cases ran, the spec failed to load, or the store blocked or ended the process. */
-type Ending =
-  | { readonly _tag: 'Done' }
-  | { readonly _tag: 'NotLoaded'; readonly error: CliError }
-  | { readonly _tag: 'Blocked'; readonly limitMillis: number }
-  | { readonly _tag: 'Ended'; readonly how: string }
+type Ending = { readonly _tag: 'Done' } | { readonly _tag: 'NotLoaded'; readonly error: CliError } | Lost
+
+type Lost =
+  { readonly _tag: 'Blocked'; readonly limitMillis: number } | { readonly _tag: 'Ended'; readonly how: string }
 
 interface Progress {
   readonly wanted: Wanted
@@ -80,7 +79,7 @@ export const runWatched = async (
   return E.right(progress.results)
 }
 
-const notLoaded = ({ module }: Wanted, ending: Exclude<Ending, { _tag: 'Done' | 'NotLoaded' }>): CliError =>
+const notLoaded = ({ module }: Wanted, ending: Lost): CliError =>
   usage(
     `${module} could not be loaded: ${
       ending._tag === 'Blocked'
@@ -95,18 +94,14 @@ const take = ({ results, listener }: Progress, result: CaseResult | undefined): 
   listener.onResult(result)
 }
 
-const lostResult = (
-  { capabilities }: LoadedStore,
-  one: ConformanceCase | undefined,
-  ending: Exclude<Ending, { _tag: 'Done' | 'NotLoaded' }>
-): CaseResult | undefined => {
+const lostResult = (store: LoadedStore, one: ConformanceCase | undefined, ending: Lost): CaseResult | undefined => {
   if (one === undefined) return undefined
   const why =
     ending._tag === 'Blocked'
       ? `it blocked its process for longer than ${ending.limitMillis} ms; make the call asynchronous, or give it a timeout. The data of \`create\` was not cleaned up`
       : `its process ended: ${ending.how}; a store must report an error, never end the process`
   const millis = ending._tag === 'Blocked' ? ending.limitMillis : 0
-  return resultOf(one, capabilities, millis, 'failed', why)
+  return resultOf(one, store.capabilities, millis, 'failed', why)
 }
 
 const runRest = async (progress: Progress): Promise<Ending> => {

@@ -4,7 +4,6 @@ import { definitionAt } from '../../domain/workflow/Node.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
 import { isOwn } from '../../domain/workflow/Workspace.js'
 import { describeFenced } from '../../executor/errors/portErrors.js'
-import type { Unit } from '../../domain/workflow/Unit.js'
 import type { Failed, RunOutcome } from '../../executor/RunOutcome.js'
 import { waitingFor } from './pending.js'
 import type { Style } from '../terminal/Style.js'
@@ -13,37 +12,34 @@ import { linesOf } from './Hint.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import { errorLines } from './eventLines.js'
 import { counted } from '../../view/text.js'
+import type { Reporter } from './Reporter.js'
 
 /**
- * What the end of a run prints besides its outcome. `ownFolders`: the private folders of failed steps, by unit; `printed`: the failed units
- * whose errors are printed already; `planned`: false if it was cancelled before any step could start; `summary`: its time and counts.
+ * What the end of a run prints besides its outcome. `ownFolders`: the private folders of failed steps, by unit; `planned`: false if it was
+ * cancelled before any step could start.
  */
 export interface Ending {
+  readonly file: WorkflowFile
+  readonly style: Style
   readonly hints: ReadonlyArray<Hint>
-  readonly summary: string
+  readonly reporter: Pick<Reporter, 'printed' | 'summary'>
   readonly planned: boolean
-  readonly printed: ReadonlySet<Unit>
   readonly ownFolders: ReadonlyMap<string, string>
 }
 
-export const endingOf = (
-  outcome: RunOutcome,
-  file: WorkflowFile,
-  ending: Ending,
-  style: Style
-): ReadonlyArray<string> => {
-  const { summary } = ending
+export const endingOf = (outcome: RunOutcome, ending: Ending): ReadonlyArray<string> => {
+  const { file, style } = ending
+  const summary = ending.reporter.summary(outcome)
   const next = linesOf(ending.hints, style)
   switch (outcome._tag) {
     case 'Completed':
       return []
     case 'Failed': {
       const { failures, step } = outcome
-      const shown = failures.slice(0, MAX_UNITS)
-      const rest = failures.length - shown.length
+      const rest = failures.length - MAX_UNITS
       return [
-        ...shown.flatMap((failure) => failureLines(file, outcome, failure, style, ending)),
-        ...(rest === 0 ? [] : [style.red(`${step}: ${counted(rest, 'more group')} failed`)]),
+        ...failures.slice(0, MAX_UNITS).flatMap((failure) => failureLines(outcome, failure, ending)),
+        ...(rest <= 0 ? [] : [style.red(`${step}: ${counted(rest, 'more group')} failed`)]),
         style.red(`Run failed ${summary}`),
         ...next
       ]
@@ -61,11 +57,10 @@ export const endingOf = (
       return [style.yellow(`${end} ${outcome.inProgress ? 'in' : 'before'} ${where} ${summary}`), ...place, ...next]
     }
     case 'Pending': {
-      const shown = outcome.units.slice(0, MAX_UNITS)
-      const rest = outcome.units.length - shown.length
+      const rest = outcome.units.length - MAX_UNITS
       return [
-        ...shown.map((one) => style.yellow(waitingFor(one))),
-        ...(rest === 0 ? [] : [style.yellow(`Waiting for ${counted(rest, 'more unit')}`)]),
+        ...outcome.units.slice(0, MAX_UNITS).map((one) => style.yellow(waitingFor(one))),
+        ...(rest <= 0 ? [] : [style.yellow(`Waiting for ${counted(rest, 'more unit')}`)]),
         style.yellow(`Run pending ${summary}`),
         ...next
       ]
@@ -78,21 +73,17 @@ export const endingOf = (
 /** The number of listed failures or pending units. */
 export const MAX_UNITS = 10
 
-const failureLines = (
-  file: WorkflowFile,
-  { stepIndex, checkpoint: { workflow, workspace } }: Failed,
-  failure: Failure,
-  style: Style,
-  { ownFolders, printed }: Ending
-): ReadonlyArray<string> => {
+const failureLines = (outcome: Failed, failure: Failure, ending: Ending): ReadonlyArray<string> => {
+  const { workflow, workspace } = outcome.checkpoint
+  const { file, style, ownFolders, reporter } = ending
   const { unit, error } = failure
   const step = definitionAt(file, unit)
   const attempt = failure.attempts.at(-1)?.attempt ?? 1
   const own = ownFolders.get(unit)
-  const isPrinted = printed.has(unit)
+  const isPrinted = reporter.printed.has(unit)
   const again = isPrinted ? ' (see above)' : ''
   return [
-    style.red(`${style.symbols.failed} Step ${stepIndex + 1}/${workflow.steps.length} failed: ${unit}${again}`),
+    style.red(`${style.symbols.failed} Step ${outcome.stepIndex + 1}/${workflow.steps.length} failed: ${unit}${again}`),
     ...(isPrinted ? [] : errorLines(step, error, attempt)),
     ...(own === undefined ? [] : [`  its own folder: ${own}`]),
     ...(workspace === undefined ? [] : [workspaceLine(workspace)])

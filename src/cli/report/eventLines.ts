@@ -234,17 +234,10 @@ const startedWave = (run: LiveRun, wave: Wave, event: EventUnit): Lines => {
   return [starting(run, event, run.decisions.get(unit), `${unit} (${some}${grouped(total)} groups)`)]
 }
 
-const starting = (
-  { screen: { style }, steps }: LiveRun,
-  { stepIndex }: EventUnit,
-  decision: Decision | undefined,
-  what: string
-): string =>
-  style.bold(
-    decision?._tag === 'Retry'
-      ? `Retrying step ${stepIndex + 1}/${steps.length}: ${what}`
-      : `Executing step ${stepIndex + 1}/${steps.length}: ${what}`
-  )
+const starting = (run: LiveRun, { stepIndex }: EventUnit, decision: Decision | undefined, what: string): string => {
+  const verb = decision?._tag === 'Retry' ? 'Retrying' : 'Executing'
+  return run.screen.style.bold(`${verb} step ${stepIndex + 1}/${run.steps.length}: ${what}`)
+}
 
 /** The end of a unit: `✓ checks/unit (1.2 s)`. A wide wave has one line. */
 const completed = (run: LiveRun, event: Of<'StepCompleted'>): Lines => {

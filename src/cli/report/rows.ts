@@ -15,14 +15,14 @@ import { describe } from './UnitView.js'
 export const MAX_LISTED = { units: 30, steps: 15, groups: 8 } as const
 
 /** A row: a unit, or a count of unlisted units with one status. */
-export type Row =
-  | { readonly _tag: 'Unit'; readonly unit: UnitView }
-  | {
-      readonly _tag: 'More'
-      readonly of: 'step' | 'group' | 'sub-step' | 'unit'
-      readonly status: UnitView['status']
-      readonly count: number
-    }
+export type Row = { readonly _tag: 'Unit'; readonly unit: UnitView } | More
+
+interface More {
+  readonly _tag: 'More'
+  readonly of: 'step' | 'group' | 'sub-step' | 'unit'
+  readonly status: UnitView['status']
+  readonly count: number
+}
 
 /** Selects the rows: of many units, failed and running ones and their neighbours; a uniform wave is one row. */
 export const rowsOf = (units: ReadonlyArray<UnitView>): ReadonlyArray<Row> => {
@@ -40,7 +40,7 @@ export const rowsOf = (units: ReadonlyArray<UnitView>): ReadonlyArray<Row> => {
 }
 
 /** Units inside a group are no groups. */
-const wordOf = (below: ReadonlyArray<UnitView>): (Row & { readonly _tag: 'More' })['of'] => {
+const wordOf = (below: ReadonlyArray<UnitView>): More['of'] => {
   if (below.every(({ kind }) => kind === 'sub-step')) return 'sub-step'
   return below.every(({ kind, unit }) => kind !== 'sub-step' && isTop(parent(unit) ?? unit)) ? 'group' : 'unit'
 }
@@ -52,11 +52,7 @@ const isUniform = ([first, ...others]: ReadonlyArray<UnitView>): boolean =>
   others.every(({ status }) => status === first.status)
 
 /** Counts the unlisted units of each status where the first of them would stand. */
-const chosen = (
-  all: ReadonlyArray<UnitView>,
-  most: number,
-  of: (Row & { readonly _tag: 'More' })['of']
-): ReadonlyArray<Row> => {
+const chosen = (all: ReadonlyArray<UnitView>, most: number, of: More['of']): ReadonlyArray<Row> => {
   if (all.length <= most) return all.map(unitRow)
   const shown = nearest(all, most)
   const unlisted = new Map<UnitView['status'], number>()
@@ -144,7 +140,7 @@ const unitLines = (
   ]
 }
 
-const moreLine = (style: Style, { of, status, count }: Row & { readonly _tag: 'More' }): string => {
+const moreLine = (style: Style, { of, status, count }: More): string => {
   const what = `${counted(count, `more ${of}`)} ${status}`
   return marked(style, status, `${of === 'step' ? '    ' : '      '}${style.symbols.more} ${what}`)
 }

@@ -7,12 +7,11 @@ import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import type { StepContext } from '../../executor/program/Program.js'
 import type { Command, Ended, NotStarted, Subprocess } from '../../adapters/node/subprocess.js'
 import { printable } from '../../domain/explain/printable.js'
 import * as Template from '../workflow/Template.js'
-import type { CommandAction, TaskEntry } from '../workflow/WorkflowFile.js'
-import type { Variables } from './stepEnvironment.js'
+import type { Argument, CommandAction, TaskEntry } from '../workflow/WorkflowFile.js'
+import type { TaskContext, Variables } from './stepEnvironment.js'
 import { environmentOf, variablesAsText } from './stepEnvironment.js'
 
 /** `folder`: where commands run if the run has no folder. */
@@ -36,7 +35,7 @@ const GRACE_MILLIS = 5_000
 /** A command that fails is a permanent failure unless the task has retries; one that did not start had no effect. */
 export const commandStep =
   (settings: CommandSettings, task: TaskEntry, action: CommandAction) =>
-  (context: StepContext<unknown, unknown>): TaskEither<StepFailure, string | undefined> =>
+  (context: TaskContext): TaskEither<StepFailure, string | undefined> =>
   async () => {
     const source = context.unit
     const isUtf8 = utf8Check()
@@ -56,7 +55,7 @@ export const runCommand =
     settings: CommandSettings,
     task: TaskEntry,
     action: CommandAction,
-    context: StepContext<unknown, unknown>
+    context: TaskContext
   ): TaskEither<StepFailure, Ended> =>
   async () => {
     const command = commandFor(settings, task, action, context)
@@ -97,7 +96,7 @@ const commandFor = (
   { inherited, folder, home, onOutput }: CommandSettings,
   task: TaskEntry,
   action: CommandAction,
-  context: StepContext<unknown, unknown>
+  context: TaskContext
 ): E.Either<string, Command> => {
   const variables = variablesAsText(context)
   if (E.isLeft(variables)) return variables
@@ -117,13 +116,9 @@ const commandFor = (
 
 const filled = (action: CommandAction, variables: Variables): E.Either<string, Command['what']> => {
   if (action._tag === 'Shell') return E.right(scriptOf(action.script))
-  const words: Array<string> = []
-  for (const { text } of action.argv) {
-    const word = Template.fill(text, variables)
-    if (E.isLeft(word)) return E.left(`unknown variable "${word.left}"`)
-    words.push(word.right)
-  }
-  const [command, ...more] = words
+  const words = E.traverseArray(({ text }: Argument) => Template.fill(text, variables))(action.argv)
+  if (E.isLeft(words)) return E.left(`unknown variable "${words.left}"`)
+  const [command, ...more] = words.right
   if (command === undefined || command === '') return E.left('the command is empty')
   return E.right({ _tag: 'Argv', argv: [command, ...more] })
 }

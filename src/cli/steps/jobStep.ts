@@ -4,12 +4,13 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
-import type { Job, JobStatus, StepContext } from '../../executor/program/Program.js'
+import type { Job, JobStatus } from '../../executor/program/Program.js'
 import type { Ended } from '../../adapters/node/subprocess.js'
 import type { Runner } from '../workflow/toProgram.js'
 import type { JobAction, TaskEntry } from '../workflow/WorkflowFile.js'
 import type { CommandSettings } from './commandStep.js'
 import { commandStep, runCommand, unsuccessful } from './commandStep.js'
+import type { TaskContext } from './stepEnvironment.js'
 
 /** The exit codes of `poll` and `collect`. With any other code the poll itself failed, and the job is unchanged. */
 const PollCode = { finished: 0, unfinished: 75, failed: 1, missing: 3 } as const
@@ -21,11 +22,7 @@ export const runnerIn = (settings: CommandSettings): Runner => ({
 
 const JOB = 'DOGEAR_JOB'
 
-const jobStep = (
-  settings: CommandSettings,
-  entry: TaskEntry,
-  job: JobAction
-): Job<StepContext<unknown, unknown>, unknown> => {
+const jobStep = (settings: CommandSettings, entry: TaskEntry, job: JobAction): Job<TaskContext, unknown> => {
   const captured: TaskEntry = { ...entry, capture: JOB }
   return {
     // Without output, the idempotency key identifies the job.

@@ -9,12 +9,12 @@ import type { ForJob, StepContext } from '../../executor/program/Program.js'
 import { ITEM } from '../workflow/items.js'
 import { objection } from '../workflow/Variable.js'
 
+export type TaskContext = StepContext<unknown, unknown>
+
 export type Variables = ReadonlyMap<string, string>
 
 /** Strings as they are, everything else as JSON; left if a variable cannot be passed. */
-export const variablesAsText = (
-  context: Pick<StepContext<unknown, unknown>, 'variables'>
-): E.Either<string, Variables> => {
+export const variablesAsText = (context: Pick<TaskContext, 'variables'>): E.Either<string, Variables> => {
   const texts = new Map<string, string>()
   const item = 'item' in context ? [[ITEM, context.item as Json] as const] : []
   for (const [name, value] of [...context.variables, ...item]) {
@@ -32,7 +32,7 @@ export const variablesAsText = (
 export const environmentOf = (
   inherited: Readonly<Record<string, string | undefined>>,
   variables: Variables,
-  context: StepContext<unknown, unknown> | (StepContext<unknown, unknown> & ForJob),
+  context: TaskContext | (TaskContext & ForJob),
   home: string
 ): Readonly<Record<string, string>> => {
   const { runId, unit, attempt, idempotencyKey, secrets } = context

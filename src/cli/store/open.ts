@@ -25,6 +25,8 @@ export interface Database extends Pick<Environment, 'storage' | 'artifacts' | 'r
   readonly close: () => Promise<void>
 }
 
+type DatabaseLocation = Exclude<Location, { readonly _tag: 'Files' }>
+
 /** Loads a package: that of the user's project, else the one beside this package. Rejects if neither exists. */
 export type Load = (name: string) => Promise<unknown>
 
@@ -38,9 +40,24 @@ const loadIn =
     return (await import(E.isRight(own) && own.right !== name ? pathToFileURL(own.right).href : name)) as unknown
   }
 
+/** Uses the database at a location, and closes it. */
+export const withDatabase = async <A>(
+  location: DatabaseLocation,
+  how: { readonly folder: string; readonly mayCreate: boolean },
+  use: (database: Database) => Promise<E.Either<CliError, A>>
+): Promise<E.Either<CliError, A>> => {
+  const opened = await open(location, how)
+  if (E.isLeft(opened)) return opened
+  try {
+    return await use(opened.right)
+  } finally {
+    await opened.right.close()
+  }
+}
+
 /** `mayCreate`: a SQLite file that does not exist is created. */
 export const open = async (
-  location: Exclude<Location, { readonly _tag: 'Files' }>,
+  location: DatabaseLocation,
   { folder, mayCreate, load = loadIn(folder) }: { folder: string; mayCreate: boolean; load?: Load }
 ): Promise<E.Either<CliError, Database>> => {
   switch (location._tag) {

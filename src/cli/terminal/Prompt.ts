@@ -1,4 +1,5 @@
 /** Prompts the user. */
+import type { Interface } from 'node:readline'
 import { createInterface } from 'node:readline'
 import * as O from 'fp-ts/lib/Option.js'
 import { orList } from '../../domain/data/Suggestion.js'
@@ -14,20 +15,13 @@ export interface Prompt {
 
 /** Opens standard input with the first question. */
 export const make = (screen: Screen, stdin: NodeJS.ReadStream, stop: AbortSignal): Prompt => {
+  let reader: Interface | undefined
   let lines: AsyncIterator<string> | undefined
-  let close = (): void => undefined
-  const open = (): AsyncIterator<string> => {
-    // The terminal echoes, edits, and turns Ctrl+C into a signal.
-    const reader = createInterface({ input: stdin, terminal: false })
-    close = () => {
-      reader.close()
-      stdin.unref?.()
-    }
-    return reader[Symbol.asyncIterator]()
-  }
   return {
     ask: async (question) => {
-      lines ??= open()
+      // The terminal echoes, edits, and turns Ctrl+C into a signal.
+      reader ??= createInterface({ input: stdin, terminal: false })
+      lines ??= reader[Symbol.asyncIterator]()
       const answered = screen.question(question)
       const answer = await Promise.race([lines.next(), stopped(stop)])
       answered()
@@ -38,7 +32,10 @@ export const make = (screen: Screen, stdin: NodeJS.ReadStream, stop: AbortSignal
       return O.some(answer.value)
     },
     say: screen.line,
-    close: () => close()
+    close: () => {
+      reader?.close()
+      if (reader !== undefined) stdin.unref?.()
+    }
   }
 }
 
@@ -66,13 +63,8 @@ export const choose = async <A>(
 
 /** An empty line, the end of input and a signal say no. */
 export const confirm = async (prompt: Prompt, question: string): Promise<boolean> => {
-  const answers = new Map([
-    ['', false],
-    ['y', true],
-    ['yes', true],
-    ['n', false],
-    ['no', false]
-  ])
-  const answer = await choose(prompt, `${question} [y/N] `, ['y', 'n'], (typed) => answers.get(typed))
+  const meaningOf = (typed: string): boolean | undefined =>
+    ['', 'y', 'yes', 'n', 'no'].includes(typed) ? typed.startsWith('y') : undefined
+  const answer = await choose(prompt, `${question} [y/N] `, ['y', 'n'], meaningOf)
   return O.isSome(answer) && answer.value
 }

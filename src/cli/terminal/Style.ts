@@ -15,31 +15,21 @@ export interface Style {
   readonly yellow: (text: string) => string
 }
 
-const wrapped =
-  (open: number, close: number) =>
-  (text: string): string =>
-    `${mark(open)}${text}${mark(close)}`
-
-const plain = (text: string): string => text
-
-export const none: Style = {
-  symbols: Symbols.unicode,
-  width: Number.POSITIVE_INFINITY,
-  bold: plain,
-  dim: plain,
-  red: plain,
-  green: plain,
-  yellow: plain
+const colours = (isOn: boolean): Omit<Style, 'symbols' | 'width'> => {
+  const wrapped =
+    (open: number, close: number) =>
+    (text: string): string =>
+      isOn ? `${mark(open)}${text}${mark(close)}` : text
+  return {
+    bold: wrapped(1, 22),
+    dim: wrapped(2, 22),
+    red: wrapped(31, 39),
+    green: wrapped(32, 39),
+    yellow: wrapped(33, 39)
+  }
 }
 
-const ansi: Style = {
-  ...none,
-  bold: wrapped(1, 22),
-  dim: wrapped(2, 22),
-  red: wrapped(31, 39),
-  green: wrapped(32, 39),
-  yellow: wrapped(33, 39)
-}
+export const none: Style = { ...colours(false), symbols: Symbols.unicode, width: Number.POSITIVE_INFINITY }
 
 export interface Stream {
   readonly isTTY: boolean
@@ -48,7 +38,7 @@ export interface Stream {
 
 /** FORCE_COLOR and NO_COLOR (no-color.org) come first, then whether the stream is a terminal. */
 export const of = ({ isTTY, columns }: Stream, environment: Readonly<Record<string, string | undefined>>): Style => ({
-  ...(hasColours(isTTY, environment) ? ansi : none),
+  ...colours(hasColours(isTTY, environment)),
   symbols: Symbols.of(environment),
   width: isTTY ? Math.max(MIN_WIDTH, columns === undefined || columns === 0 ? 80 : columns) : none.width
 })

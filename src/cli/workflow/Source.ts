@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Document, Scalar as YamlScalar, YAMLMap, YAMLSeq } from 'yaml'
 import { Composer, isAlias, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser, visit } from 'yaml'
 import type { CST } from 'yaml'
+import { clipped } from '../../view/text.js'
 import type { Position, Problem, Report } from './Problem.js'
 import * as Syntax from './Syntax.js'
 
@@ -36,18 +37,12 @@ export interface Mapping {
 export type Node = Scalar | List | Mapping
 
 export const kindOf = (node: Node): string => {
-  switch (node._tag) {
-    case 'List':
-      return 'a list'
-    case 'Mapping':
-      return 'a mapping'
-    case 'Scalar':
-      return node.value === null
-        ? 'nothing'
-        : typeof node.value === 'string'
-          ? `the string ${JSON.stringify(node.value.length > 40 ? `${node.value.slice(0, 39)}…` : node.value)}`
-          : `the ${typeof node.value} ${node.source}`
-  }
+  if (node._tag !== 'Scalar') return node._tag === 'List' ? 'a list' : 'a mapping'
+  const { value, source } = node
+  if (value === null) return 'nothing'
+  return typeof value === 'string'
+    ? `the string ${JSON.stringify(clipped(value, 40))}`
+    : `the ${typeof value} ${source}`
 }
 
 /** `problems`: values that cannot be read, each replaced by a stand-in. */
@@ -187,23 +182,11 @@ const keyIn = (reader: Reader, key: unknown, offset: number): string | undefined
 }
 
 const convertScalar = (reader: Reader, scalar: YamlScalar, at: Position): Scalar => {
-  const { value } = scalar
-  const source = scalar.source ?? ''
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return { _tag: 'Scalar', at, value, source }
-    case 'bigint':
-    case 'number': {
-      const number = Number(value)
-      const exact = Number.isFinite(number) && (typeof value === 'number' || Number.isSafeInteger(number))
-      if (!exact) reader.report(at, `${source} cannot be stored exactly as a number; put it in quotes`)
-      return { _tag: 'Scalar', at, value: exact ? number : 0, source }
-    }
-    case 'object':
-    case 'undefined':
-    case 'function':
-    case 'symbol':
-      return { _tag: 'Scalar', at, value: null, source }
-  }
+  const { value, source = '' } = scalar
+  if (typeof value === 'string' || typeof value === 'boolean') return { _tag: 'Scalar', at, value, source }
+  if (typeof value !== 'bigint' && typeof value !== 'number') return { _tag: 'Scalar', at, value: null, source }
+  const number = Number(value)
+  const exact = Number.isFinite(number) && (typeof value === 'number' || Number.isSafeInteger(number))
+  if (!exact) reader.report(at, `${source} cannot be stored exactly as a number; put it in quotes`)
+  return { _tag: 'Scalar', at, value: exact ? number : 0, source }
 }

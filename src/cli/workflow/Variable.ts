@@ -18,17 +18,8 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 /** A shell sets these itself, which would hide the value. */
 const SHELLS_OWN: ReadonlySet<string> = new Set([
   ...['_', 'PWD', 'OLDPWD', 'PPID', 'OPTIND', 'OPTARG', 'SHLVL', 'UID', 'EUID', 'GROUPS', 'LINENO', 'RANDOM'],
-  ...[
-    'SECONDS',
-    'EPOCHSECONDS',
-    'EPOCHREALTIME',
-    'HOSTNAME',
-    'HOSTTYPE',
-    'MACHTYPE',
-    'OSTYPE',
-    'PIPESTATUS',
-    'FUNCNAME'
-  ]
+  ...['SECONDS', 'EPOCHSECONDS', 'EPOCHREALTIME'],
+  ...['HOSTNAME', 'HOSTTYPE', 'MACHTYPE', 'OSTYPE', 'PIPESTATUS', 'FUNCNAME']
 ])
 
 export const JSON_SCHEMA = {

@@ -24,13 +24,11 @@ export const itemsOf = (
 
 const linesOf = (text: string): ReadonlyArray<string> => text.split(/\r?\n/).filter((line) => line.trim() !== '')
 
-const listIn = (name: string, text: string): E.Either<string, ReadonlyArray<Json>> => {
-  const parsed = E.tryCatch(
-    () => JSON.parse(text) as Json,
+const listIn = (name: string, text: string): E.Either<string, ReadonlyArray<Json>> =>
+  E.tryCatch(
+    () => JSON.parse(text) as ReadonlyArray<Json>,
     (error) => `"${name}" is not a valid JSON array: ${StepError.fromUnknown(error).message}`
   )
-  return E.isLeft(parsed) ? parsed : E.right(parsed.right as ReadonlyArray<Json>)
-}
 
 export const keyOf = (key: string | undefined, item: Json, index: number): E.Either<string, string> => {
   if (key === undefined) return E.right(String(index + 1))

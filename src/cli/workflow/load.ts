@@ -10,13 +10,19 @@ import { MAX_BYTES, parse } from './Source.js'
 import { closest } from '../../domain/data/Suggestion.js'
 import type { WorkflowFile } from './WorkflowFile.js'
 
-/** `shown`: the path in messages. */
-export const load = (path: string, shown: string): E.Either<CliError, WorkflowFile> => {
+/** `shown`: the path of the file in messages. */
+export interface Loaded {
+  readonly file: WorkflowFile
+  readonly path: string
+  readonly shown: string
+}
+
+export const load = (path: string, shown: string): E.Either<CliError, Loaded> => {
   if (shown === '') return wrongUse('The name of the workflow file is empty; name a file')
   const found = textAt(path, shown, undefined)
   if (E.isLeft(found)) return wrongUse(found.left)
   const file = decode(found.right, including(new Map()))
-  return E.isLeft(file) ? E.left(invalidWorkflow(shown, file.left)) : file
+  return E.isLeft(file) ? E.left(invalidWorkflow(shown, file.left)) : E.right({ file: file.right, path, shown })
 }
 
 /** Reads each included file once. */

@@ -13,12 +13,11 @@ import type {
   ProgramStep,
   ProgramTask,
   SequenceOptions,
-  StepContext,
   UnitChecks,
   WaveOptions
 } from '../../executor/program/Program.js'
 import { fromSteps, mapOf, reuse, sequenceOf, task, waveOf } from '../../executor/program/Program.js'
-import type { Variables } from '../steps/stepEnvironment.js'
+import type { TaskContext as Context, Variables } from '../steps/stepEnvironment.js'
 import { variablesAsText } from '../steps/stepEnvironment.js'
 import { itemsOf, keyOf, notItems } from './items.js'
 import * as Template from './Template.js'
@@ -40,8 +39,6 @@ export interface Runner {
   readonly run: (entry: TaskEntry, action: CommandAction) => ProgramTask['run']
   readonly job: (entry: TaskEntry, job: JobAction) => Job<Context, unknown>
 }
-
-type Context = StepContext<unknown, unknown>
 
 export type AnyProgram = Program<Readonly<Record<string, unknown>>>
 

@@ -1,14 +1,12 @@
 /** Finds input names that a workflow does not know, which are probably mistyped. */
 import { didYouMean } from '../../domain/data/Suggestion.js'
+import type { Loaded } from './load.js'
 import type { WorkflowFile } from './WorkflowFile.js'
 import { captureOf, placed } from './WorkflowFile.js'
 
 /** A file without `input` allows any name; any file allows those that its steps mention. Secrets are refused elsewhere. */
-export const unknownInputs = (
-  { input, secrets, steps }: WorkflowFile,
-  shown: string,
-  names: ReadonlyArray<string>
-): ReadonlyArray<string> => {
+export const unknownInputs = ({ file, shown }: Loaded, names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const { input, secrets, steps } = file
   const known = Object.keys(input)
   if (known.length === 0) return []
   return names

@@ -66,11 +66,9 @@ export const usablePlan = (context: Context, planResult: CommandPlan): Result<Pl
 }
 
 /** Leaves out answers without effect, about completed steps, so that printed commands do not repeat them. Warns of `again`, which runs nothing. */
-export const withoutIdleAnswers = (
-  { screen }: Context,
-  { program, flags }: CommandPlan,
-  { checkpoint, options, plan }: Planned
-): Flags => {
+export const withoutIdleAnswers = ({ screen }: Context, planResult: CommandPlan, planned: Planned): Flags => {
+  const { program, flags } = planResult
+  const { checkpoint, options, plan } = planned
   if (flags.confirm === undefined) return flags
   const completed = new Set(plan.decisions.flatMap(({ unit, reason }) => (COMPLETED.has(reason._tag) ? [unit] : [])))
   const kept = new Map(options.confirm)

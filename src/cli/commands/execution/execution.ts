@@ -4,8 +4,8 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { subprocess, systemClock } from '../../../adapters/node/index.js'
-import type { progress } from '../../../domain/checkpoint/Checkpoint.js'
-import { status } from '../../../domain/checkpoint/Checkpoint.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { progress, status } from '../../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import type { Confirm, ResumePlan, Run } from '../../../domain/plan/Plan.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
@@ -39,7 +39,7 @@ import { environmentFor, ignoreHome } from '../Context.js'
 import type { CommandPlan } from './commandPlan.js'
 import { planForCommand, treeAt } from './commandPlan.js'
 import { afterLoss } from '../find/find.js'
-import type { Loaded } from '../find/workflowOf.js'
+import type { Loaded } from '../../workflow/load.js'
 import { asking, failedCheckOf, ofFailedCheck } from '../hints/ofPlan.js'
 import { continuing, reopening } from '../hints/ofRun.js'
 import { WAIT_TIMEOUT } from '../../../domain/checkpoint/Due.js'
@@ -47,36 +47,37 @@ import { resumeHint, resumeLine } from './planFlags.js'
 import { warningsOf } from './input.js'
 import { settleWorkspace, printWorkspace } from './workspace.js'
 
-/** `done`: the number of completed steps. */
-export interface Execution {
+/** `from`: the state of a stored run, before an edit. `onPlanned` is called before anything runs. */
+interface Execution {
   readonly workflow: Loaded
   readonly runId: string
-  readonly folder: string
-  /** Of the stored run, before an edit. */
-  readonly loaded: ReturnType<typeof progress>
-  readonly isNew?: true
-  readonly merging?: Flags
-  /** A working tree that the caller already read. */
-  readonly tree?: WorkingTree
-  readonly assumed?: ReadonlySet<Unit>
-  /** Called before anything runs. */
+  readonly from?: Checkpoint
+  readonly merging: Flags
   readonly onPlanned?: (plan: ResumePlan) => void
 }
 
-export const programFor = (
-  context: PromptContext,
-  { workflow, folder, loaded, assumed = new Set() }: Execution
-): { readonly program: AnyProgram; readonly reporter: Reporter.Reporter } => {
+/** `tree`: the working tree of the run. */
+interface Prepared extends Execution {
+  readonly program: AnyProgram
+  readonly reporter: Reporter.Reporter
+  readonly tree: WorkingTree
+}
+
+export const prepare = (context: PromptContext, execution: Execution): Prepared => {
+  const { workflow, from } = execution
   const { file, path } = workflow
+  const folder = from?.workspace?.path ?? context.folder
+  const completed = Array.from(from?.completedSteps ?? [])
   const reporter = Reporter.make({
     screen: context.screen,
     verbose: context.verbose,
     steps: file.steps,
-    loaded,
-    assumed,
+    loaded: from === undefined ? { completed: 0, total: file.steps.length } : progress(from),
+    assumed: new Set(completed.flatMap(({ unit, assumed }) => (assumed === true ? [unit] : []))),
     now: systemClock.now
   })
-  return { program: toProgram(file, path, runnerIn({ ...context, ...reporter, subprocess, folder })), reporter }
+  const program = toProgram(file, path, runnerIn({ ...context, ...reporter, subprocess, folder }))
+  return { ...execution, program, reporter, tree: treeAt(context, folder) }
 }
 
 /** What the events of an execution said. `isKept`: the state of a completed run was not removed, for example because of its workspace. */
@@ -90,17 +91,16 @@ interface Seen {
 
 export const execute = async (
   context: PromptContext,
-  execution: Execution & { readonly program: AnyProgram },
-  reporter: Reporter.Reporter,
+  execution: Prepared,
   executor: Executor<RunOutcome>
 ): Promise<Result> => {
-  const { runId, program } = execution
+  const { runId, program, reporter } = execution
   const seen: Seen = { saved: false, planned: false, worked: false, isKept: false, again: new Map() }
   const environment = environmentFor(context, {
-    tree: execution.tree ?? treeAt(context, execution.folder),
+    tree: execution.tree,
     ...(context.interactive ? { onCheckFailed: askChecks(context, program) } : {}),
     interrupt: context.signals.interrupt,
-    events: { report: (event) => observe(context, execution, reporter, seen, event) }
+    events: { report: (event) => observe(context, execution, seen, event) }
   })
   const stopAnnouncing = announceSignals(context, reporter, resumeLine(context, runId))
   const ended = await executor(
@@ -113,19 +113,14 @@ export const execute = async (
     const hints = seen.saved ? [resumeHint(context, 'After fixing this, resume with:', execution)] : []
     return E.left(notDone(ended.left, hints, execution))
   }
-  await reportEnd(context, execution, environment, reporter, seen, ended.right)
+  await reportEnd(context, execution, environment, seen, ended.right)
   return E.right(ofOutcome(ended.right, context.signals.received()))
 }
 
-const observe = (
-  context: PromptContext,
-  { program, isNew, onPlanned }: Execution & { readonly program: AnyProgram },
-  reporter: Reporter.Reporter,
-  seen: Seen,
-  event: Event
-): void => {
+const observe = (context: PromptContext, execution: Prepared, seen: Seen, event: Event): void => {
+  const { program, reporter, from, onPlanned } = execution
   if (event._tag === 'CheckpointSaved') {
-    if (!seen.saved && isNew === true) ignoreHome(context)
+    if (!seen.saved && from === undefined) ignoreHome(context)
     seen.saved = true
   }
   if (event._tag === 'WorkspaceReady') printWorkspace(context, event.workspace, event.renamed)
@@ -144,9 +139,8 @@ const observe = (
 /** Prints how the run ended and what to do next, and settles its workspace. */
 const reportEnd = async (
   context: PromptContext,
-  { workflow: { file }, runId, program, merging = {} }: Execution & { readonly program: AnyProgram },
+  { workflow: { file }, runId, program, reporter, merging }: Prepared,
   environment: Environment,
-  reporter: Reporter.Reporter,
   { planned, worked, isKept, again }: Seen,
   outcome: RunOutcome
 ): Promise<void> => {
@@ -166,8 +160,8 @@ const reportEnd = async (
           ? reopening(context, outcome.checkpoint, 'To resume it anyway:')
           : continuing(context, { ...outcome, heldBy: O.none }, leadOf(outcome, program))
   const hints = [...next, ...restarts]
-  const ending = { hints, ownFolders, summary: reporter.summary(outcome), printed: reporter.printed, planned }
-  for (const line of endingOf(outcome, file, ending, screen.style)) screen.line(line)
+  const ending = { file, style: screen.style, hints, ownFolders, reporter, planned }
+  for (const line of endingOf(outcome, ending)) screen.line(line)
   const isCompleted = outcome._tag === 'Completed'
   const settled = isCompleted ? await settleWorkspace(context, outcome.checkpoint, merging, worked) : {}
   if (isKept && isCompleted)
@@ -250,11 +244,8 @@ const outcomeJson = (
       }
 
 /** Announces a stop at the first signal, and prints how to resume at the second. Returns a function that ends this. */
-const announceSignals = (
-  { screen, signals }: PromptContext,
-  reporter: Reporter.Reporter,
-  resume: string
-): (() => void) => {
+const announceSignals = (context: PromptContext, reporter: Reporter.Reporter, resume: string): (() => void) => {
+  const { screen, signals } = context
   const { signal: stop } = signals.interrupt
   const before = new Map<NodeJS.Signals, number>()
   const onSignal = (signal: NodeJS.Signals): void => {

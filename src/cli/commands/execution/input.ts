@@ -7,13 +7,18 @@ import { isObject } from '../../../domain/data/Json.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
+import { clipped } from '../../../view/text.js'
 import type { CliError } from '../../CliError.js'
 import { usage, wrongUse } from '../../CliError.js'
 import { capturedInputs } from '../../workflow/unknownInputs.js'
 import { objection } from '../../workflow/Variable.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context, Flags, Place, Result } from '../Context.js'
-import { hintTo } from '../Context.js'
+import { resumeLine } from './planFlags.js'
+
+/** Where the values of secrets are, and the names of those that a workflow has. */
+type Environment = Pick<Context, 'inherited'>
+type Definition = Pick<WorkflowIdentity, 'secrets'>
 
 export type Given = Readonly<Record<string, string>>
 
@@ -38,17 +43,11 @@ export const inputOf = (texts: ReadonlyArray<string>): Result<Given> => {
   return E.right(Object.fromEntries(input))
 }
 
-export const redactionFor = (
-  { inherited }: Pick<Context, 'inherited'>,
-  { secrets = [] }: Pick<WorkflowIdentity, 'secrets'>
-): Redaction.Redaction => Redaction.make(secrets.flatMap((name) => inherited[name] ?? []))
+export const redactionFor = ({ inherited }: Environment, { secrets = [] }: Definition): Redaction.Redaction =>
+  Redaction.make(secrets.flatMap((name) => inherited[name] ?? []))
 
 /** An input or a declared output may contain a secret. */
-export const withoutSecrets = (
-  context: Pick<Context, 'inherited'>,
-  definition: Pick<WorkflowIdentity, 'secrets'>,
-  flags: Flags
-): Flags => {
+export const withoutSecrets = (context: Environment, definition: Definition, flags: Flags): Flags => {
   const redaction = redactionFor(context, definition)
   const shown = (texts: ReadonlyArray<string> | undefined): ReadonlyArray<string> | undefined =>
     texts?.map((one) => Redaction.text(redaction, one))
@@ -56,11 +55,7 @@ export const withoutSecrets = (
 }
 
 /** Refuses a secret as input, because an input is stored, and redacts its value in others. */
-export const recordable = (
-  context: Pick<Context, 'inherited'>,
-  definition: Pick<WorkflowIdentity, 'secrets'>,
-  given: Given
-): Result<Given> => {
+export const recordable = (context: Environment, definition: Definition, given: Given): Result<Given> => {
   const secret = (definition.secrets ?? []).find((name) => Object.hasOwn(given, name))
   if (secret !== undefined)
     return wrongUse(`--input: "${secret}" is a secret, and an input is stored; set it in the environment`)
@@ -82,8 +77,8 @@ const seenBySteps = (value: Json): string => (typeof value === 'string' ? value 
 
 /** The recorded input with the changed values; undefined if no value differs. */
 export const replacementOf = (
-  context: Pick<Context, 'inherited' | 'store'>,
-  definition: Pick<WorkflowIdentity, 'secrets'>,
+  context: Environment & Place,
+  definition: Definition,
   run: Pick<Checkpoint, 'input' | 'runId'>,
   { input = [], fromStep, force }: Flags
 ): Result<JsonObject | undefined> => {
@@ -100,21 +95,17 @@ export const replacementOf = (
 
 const needsStep = (context: Place, runId: string, input: ReadonlyArray<string>): CliError =>
   usage('--input: a run keeps its input; add --from-step or --force to replace it', [
-    hintTo(context, 'To run all steps again with this input:', [
-      ...['resume', runId, '--force'],
-      ...input.flatMap((one) => ['--input', one])
-    ])
+    {
+      text: 'To run all steps again with this input:',
+      command: resumeLine(context, runId, { force: true, input })
+    }
   ])
 
 /** A malformed flag is reported where its value is needed. */
 export const inputNamesIn = ({ input = [] }: Flags): ReadonlyArray<string> =>
   input.map((text) => text.slice(0, Math.max(0, text.indexOf('='))))
 
-export const warningsOf = (
-  context: Pick<Context, 'inherited'>,
-  file: WorkflowFile,
-  flags: Flags
-): ReadonlyArray<string> => {
+export const warningsOf = (context: Environment, file: WorkflowFile, flags: Flags): ReadonlyArray<string> => {
   const typed = inputOf(flags.input ?? [])
   const given = E.isLeft(typed) ? typed : recordable(context, file, typed.right)
   if (E.isLeft(typed) || E.isLeft(given)) return []
@@ -130,8 +121,7 @@ export const redactedIn = (typed: Given, given: Given): ReadonlyArray<string> =>
 
 const MAX_VALUE = 60
 
-const quoted = (value: string): string =>
-  JSON.stringify(value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE - 1)}…` : value)
+const quoted = (value: string): string => JSON.stringify(clipped(value, MAX_VALUE))
 
 export const describeDifference = ({ name, given, recorded }: Difference): string =>
   `${name}: given ${quoted(given)}, ${recorded === undefined ? 'started without it' : `started with ${quoted(recorded)}`}`

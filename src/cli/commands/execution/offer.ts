@@ -39,10 +39,8 @@ export const offer = async (
 }
 
 /** The current wave of a run, if it has begun and the file still has it. */
-const waveToRestart = (
-  { workflow, items, state, completedSteps }: Checkpoint,
-  file: WorkflowFile
-): O.Option<string> => {
+const waveToRestart = (checkpoint: Checkpoint, file: WorkflowFile): O.Option<string> => {
+  const { workflow, items, state, completedSteps } = checkpoint
   const { stepIndex, step } = state
   const kind = workflow.steps[stepIndex]?._tag
   const isWave = kind === 'Wave' || (kind === 'Map' && items.has(step))

@@ -13,12 +13,10 @@ import { dogearCommand, showHint } from '../Context.js'
 
 const CHANGES: ReadonlyArray<Changes> = ['strict', 'completed', 'ignore']
 
+const RESTARTS = ['force', 'fromStep', 'restartWave'] as const
+
 export const planOptions = (flags: Flags, { steps }: Workflow): Result<TryPlanOptions> => {
-  const restarts = [
-    ...(flags.force === true ? ['--force'] : []),
-    ...(flags.fromStep === undefined ? [] : ['--from-step']),
-    ...(flags.restartWave === undefined ? [] : ['--restart-wave'])
-  ]
+  const restarts = RESTARTS.filter((key) => wordsIn(flags, key).length > 0).map(flagOf)
   if (restarts.length > 1) return wrongUse(`${restarts.join(' and ')} cannot be combined; use one of them`)
   const changes =
     flags.changes === undefined ? E.right(undefined) : wordAmong('--changes', 'unknown policy', flags.changes, CHANGES)
@@ -49,32 +47,31 @@ export const parseConfirm = (texts: ReadonlyArray<string>): Result<ReadonlyMap<s
 export const answerFrom = (word: string | undefined, output?: Json): Answer =>
   word === 'again' ? { _tag: 'Again' } : word === 'keep' ? { _tag: 'Keep' } : { _tag: 'Done', ...defined({ output }) }
 
-export const wordsOf = (flags: Flags): ReadonlyArray<string> => [
-  ...(flags.force === true ? ['--force'] : []),
-  ...(flags.fromStep === undefined ? [] : ['--from-step', flags.fromStep]),
-  ...(flags.restartWave === undefined ? [] : ['--restart-wave', flags.restartWave]),
-  ...(flags.input ?? []).flatMap((value) => ['--input', value]),
-  ...(flags.changes === undefined ? [] : ['--changes', flags.changes]),
-  ...(flags.reopen === true ? ['--reopen'] : []),
-  ...(flags.confirm ?? []).flatMap((answer) => ['--confirm', answer])
-]
+/** The flag of a key: `--from-step` of `fromStep`. */
+const flagOf = (key: keyof Flags): string => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 
-export const resumeLine = (place: Place, runId: string, flags: Flags = {}, more: ReadonlyArray<string> = []): string =>
-  dogearCommand(place, [
-    ...['resume', runId, ...wordsOf(flags), ...more],
-    ...(flags.plan === undefined ? [] : ['--plan', flags.plan]),
-    ...(flags.takeOver === true ? ['--take-over'] : []),
-    ...(flags.yes === true ? ['--yes'] : [])
-  ])
+/** The words that set the flags of these keys. */
+const wordsIn = (flags: Flags, ...keys: ReadonlyArray<keyof Flags>): ReadonlyArray<string> =>
+  keys.flatMap((key) => {
+    const value = flags[key] ?? []
+    if (typeof value === 'boolean') return value ? [flagOf(key)] : []
+    return [value].flat().flatMap((one) => [flagOf(key), one])
+  })
+
+export const wordsOf = (flags: Flags): ReadonlyArray<string> =>
+  wordsIn(flags, ...RESTARTS, 'input', 'changes', 'reopen', 'confirm')
+
+/** `answers`: texts of `--confirm`. */
+export const answering = (flags: Flags, answers: ReadonlyArray<string>): Flags => ({
+  ...flags,
+  confirm: [...(flags.confirm ?? []), ...answers]
+})
+
+export const resumeLine = (place: Place, runId: string, flags: Flags = {}): string =>
+  dogearCommand(place, ['resume', runId, ...wordsOf(flags), ...wordsIn(flags, 'plan', 'takeOver', 'yes')])
 
 /** The command that resumes a run, or that shows it if only its program can resume it. */
-export const resumeHint = (
-  place: Place,
-  text: string,
-  { runId, workflow }: StoredRun,
-  flags: Flags = {},
-  more: ReadonlyArray<string> = []
-): Required<Hint> =>
-  workflow.path === undefined
-    ? showHint(place, runId, 'Resume it in the program that started it. Show it with:')
-    : { text, command: resumeLine(place, runId, flags, more) }
+export const resumeHint = (place: Place, text: string, run: StoredRun, flags: Flags = {}): Required<Hint> =>
+  run.workflow.path === undefined
+    ? showHint(place, run.runId, 'Resume it in the program that started it. Show it with:')
+    : { text, command: resumeLine(place, run.runId, flags) }

@@ -17,9 +17,9 @@ import { linesOf, printHints } from '../../report/Hint.js'
 import type { PromptContext } from './withPrompt.js'
 import { confirm } from '../../terminal/Prompt.js'
 import { commandOf } from '../../terminal/shellQuote.js'
-import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context, Flags } from '../Context.js'
 import { environmentFor, hintTo } from '../Context.js'
+import type { Loaded } from '../../workflow/load.js'
 import { treeAt } from './commandPlan.js'
 import { redactionFor } from './input.js'
 import { counted } from '../../../view/text.js'
@@ -39,11 +39,8 @@ export const warnOfUncommitted = async (context: Context): Promise<void> => {
   screen.warn(`${what}; the worktree starts from the last commit, without ${length === 1 ? 'it' : 'them'}`)
 }
 
-export const warnOfOtherWorkspaceKind = (
-  { screen }: Context,
-  { workspace }: Checkpoint,
-  { file, shown }: { readonly file: Pick<WorkflowFile, 'workspace'>; readonly shown: string }
-): void => {
+export const warnOfOtherWorkspaceKind = ({ screen }: Context, run: Checkpoint, { file, shown }: Loaded): void => {
+  const { workspace } = run
   if (workspace === undefined || workspace.kind === file.workspace) return
   const now = `${shown} has "workspace: ${file.workspace}"`
   screen.warn(`${now}, but the run keeps its first setting: ${workspace.kind}`)
@@ -66,12 +63,12 @@ export const placeOf = (workspace: OwnWorkspace): string =>
 /** `worked`: whether a step ran just now; without that there is no question. Returns fields for JSON. */
 export const settleWorkspace = async (
   context: PromptContext,
-  { runId, workspace, workflow }: Checkpoint,
+  checkpoint: Checkpoint,
   flags: Flags,
   worked: boolean
 ): Promise<JsonObject> => {
+  const { runId, workspace } = checkpoint
   const { screen } = context
-  const redaction = redactionFor(context, workflow)
   const withoutMerge = (why: string): JsonObject => {
     if (flags.merge !== undefined) screen.warn(`${flags.merge ? '--merge' : '--no-merge'} has no effect: ${why}`)
     return {}
@@ -83,8 +80,7 @@ export const settleWorkspace = async (
     return {}
   }
   if (!there.right) return withoutMerge(`the workspace of run ${runId} no longer exists`)
-  if (workspace.kind === 'worktree')
-    return settleWorktree(context, { runId, worktree: workspace, redaction }, flags, worked)
+  if (workspace.kind === 'worktree') return settleWorktree(context, checkpoint, workspace, flags, worked)
   withoutMerge(`run ${runId} works in a folder, not in a worktree`)
   screen.line(`Its files are in ${workspace.path}`)
   printHints(screen, [deleting(context, runId, 'folder')])
@@ -94,15 +90,13 @@ export const settleWorkspace = async (
 /** Redacts what git says: a hook may print the environment. */
 const settleWorktree = async (
   context: PromptContext,
-  {
-    runId,
-    worktree,
-    redaction
-  }: { readonly runId: string; readonly worktree: Worktree; readonly redaction: Redaction.Redaction },
+  { runId, workflow }: Checkpoint,
+  worktree: Worktree,
   flags: Flags,
   worked: boolean
 ): Promise<JsonObject> => {
   const { screen } = context
+  const redaction = redactionFor(context, workflow)
   const work = await workIn(context, worktree)
   const kept = (why?: string, obstacle?: string): JsonObject => {
     if (obstacle !== undefined) screen.line(screen.style.red(`Not merged: ${Redaction.text(redaction, obstacle)}`))

@@ -10,6 +10,7 @@ import { didYouMean } from '../../../domain/data/Suggestion.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { isFinal } from '../../../domain/checkpoint/Checkpoint.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
+import type { RunError } from '../../../executor/errors/RunError.js'
 import type { ListedRun, RunSummary, RunView } from '../../../executor/storage/runs.js'
 import { listRuns, newestFirst, viewRun } from '../../../executor/storage/runs.js'
 import type { CheckpointStorage, Listed, StorageError } from '../../../ports/CheckpointStorage.js'
@@ -32,10 +33,8 @@ export interface Runs {
   readonly damaged: ReadonlyArray<{ readonly runId: string; readonly error: StorageError }>
 }
 
-export const allRuns = async (context: Context, environment = environmentFor(context)): Promise<Result<Runs>> => {
-  const listed = await listRuns()(environment)()
-  return E.isLeft(listed) ? E.left(notDone(listed.left)) : E.right(sorted(listed.right))
-}
+export const allRuns = async (context: Context, environment = environmentFor(context)): Promise<Result<Runs>> =>
+  E.bimap((error: RunError) => notDone(error), sorted)(await listRuns()(environment)())
 
 /** Reads the content of all runs, because a listing of summaries does not find damage. */
 export const readRuns = (context: Context): Promise<Result<Runs>> => {

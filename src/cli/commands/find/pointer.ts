@@ -38,11 +38,9 @@ export const pointedRun = async (context: Context): Promise<Result<O.Option<RunV
 }
 
 /** A commit by a pause is not evidence, so no step runs again if it is missing. */
-const warnOfLostCommit = async (
-  context: Context,
-  { committed }: ContinueHere,
-  { workspace }: Checkpoint
-): Promise<void> => {
+const warnOfLostCommit = async (context: Context, pointer: ContinueHere, checkpoint: Checkpoint): Promise<void> => {
+  const { committed } = pointer
+  const { workspace } = checkpoint
   if (committed === undefined || workspace?.kind !== 'worktree') return
   const missing = await environmentFor(context).workspaces?.tree(workspace.root).missingCommits([committed])()
   if (missing === undefined || E.isLeft(missing) || missing.right.length === 0) return

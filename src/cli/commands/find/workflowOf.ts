@@ -3,22 +3,15 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { CliError } from '../../CliError.js'
 import { invalidWorkflow, usage, wrongUse } from '../../CliError.js'
+import type { Loaded } from '../../workflow/load.js'
 import { load, shownPath } from '../../workflow/load.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
 import { toProgram } from '../../workflow/toProgram.js'
 import { unknownInputs } from '../../workflow/unknownInputs.js'
 import { unknownVariables } from '../../workflow/unknownVariables.js'
-import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context, Result } from '../Context.js'
 import { showHint } from '../Context.js'
 import { ofMissingFile } from '../hints/ofRun.js'
-
-/** `shown`: the path of the file in messages. */
-export interface Loaded {
-  readonly file: WorkflowFile
-  readonly path: string
-  readonly shown: string
-}
 
 /** `more`: the names of `--input`. */
 export const workflowOf = (
@@ -28,7 +21,7 @@ export const workflowOf = (
 ): Result<Loaded> => {
   const { path } = workflow
   if (path === undefined) return E.left(programError(context, runId))
-  const loaded = loadWorkflow(path, shownPath(path, context.folder))
+  const loaded = load(path, shownPath(path, context.folder))
   if (E.isRight(loaded)) {
     const known = checkInputs(loaded.right, more)
     return E.isLeft(known) ? known : checkVariables(loaded.right, [...variables.keys(), ...more])
@@ -41,14 +34,9 @@ export const programError = (context: Context, runId: string): CliError =>
     showHint(context, runId)
   ])
 
-export const loadWorkflow = (path: string, shown: string): Result<Loaded> => {
-  const file = load(path, shown)
-  return E.isLeft(file) ? file : E.right({ file: file.right, path, shown })
-}
-
 /** Refuses an input that is probably mistyped. */
 export const checkInputs = (workflow: Loaded, names: ReadonlyArray<string>): Result<Loaded> => {
-  const [problem] = unknownInputs(workflow.file, workflow.shown, names)
+  const [problem] = unknownInputs(workflow, names)
   return problem === undefined ? E.right(workflow) : wrongUse(problem)
 }
 

@@ -75,7 +75,8 @@ const afterRunError = (typed: Typed, error: RunError, run?: StoredRun): Readonly
         ? [error._tag === 'WorkspaceTaken' ? again(typed) : listHint(typed)]
         : [{ text: 'To use a generated id:', command: sameCommand({ ...typed, words: withoutId(typed) }) }]
     case 'Corrupt': {
-      const what = typed.store.location._tag === 'Files' ? join(typed.store.shown, 'runs', error.runId) : 'it'
+      const { location } = typed.store
+      const what = location._tag === 'Files' ? join(location.path, 'runs', error.runId) : 'it'
       return [hintTo(typed, `After restoring ${what} from a backup:`, ['verify', error.runId])]
     }
     case 'UnsupportedFormat':

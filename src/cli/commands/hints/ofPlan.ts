@@ -16,11 +16,11 @@ import { editsToUndo } from '../../../executor/errors/describe.js'
 import type { PlanResult } from '../../../executor/planRun.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import { CHECK_FAILED } from '../../../executor/steps/unitChecks.js'
-import type { CliError, StoredRun } from '../../CliError.js'
+import type { NotDone, StoredRun } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Flags, Place } from '../Context.js'
-import { resumeHint, resumeLine } from '../execution/planFlags.js'
+import { answering, resumeHint, resumeLine } from '../execution/planFlags.js'
 import { nonIdempotentFrom, asksForChanges, captures } from '../find/definitions.js'
 
 /** What a plan was made from. `flags`: as typed, without secrets. */
@@ -58,7 +58,7 @@ export const offer = (
     return [
       {
         text: `To ${abandoning}${typeof what === 'string' ? what : what(plan.right, chosen)}:`,
-        command: resumeLine(place, checkpoint.runId, printed, again)
+        command: resumeLine(place, checkpoint.runId, answering(printed, again))
       }
     ]
   }
@@ -82,7 +82,7 @@ const planned = (
     if (questions.length === 0) return { plan, again }
     for (const { unit } of questions) {
       confirm.set(unit, { _tag: 'Again' })
-      again.push('--confirm', `${unit}=again`)
+      again.push(`${unit}=again`)
     }
   }
 }
@@ -127,11 +127,7 @@ export const asking = (place: Place, planning: Planning, questions: ReadonlyArra
 ]
 
 /** The refusal of a resume with open questions. */
-export const unconfirmed = (
-  place: Place,
-  planning: Planning,
-  questions: ReadonlyNonEmptyArray<Confirm>
-): CliError & { readonly _tag: 'NotDone' } =>
+export const unconfirmed = (place: Place, planning: Planning, questions: ReadonlyNonEmptyArray<Confirm>): NotDone =>
   notDone({ _tag: 'Unconfirmed', questions }, ofQuestions(place, planning, questions), planning.checkpoint)
 
 export const ofQuestions = (
@@ -139,20 +135,20 @@ export const ofQuestions = (
   { checkpoint, program, flags: { plan: _, ...flags } }: Pick<Planning, 'checkpoint' | 'program' | 'flags'>,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
-  const answering = (text: string, answer: 'again' | 'keep' | 'done'): Hint => {
-    const answers = questions.flatMap((question) => {
+  const answeringAll = (text: string, answer: 'again' | 'keep' | 'done'): Hint => {
+    const answers = questions.map((question) => {
       const needsOutput = answer === 'done' && !asksForChanges(question) && captures(program, question).length > 0
-      return ['--confirm', `${question.unit}=${answer}${needsOutput ? ':OUTPUT' : ''}`]
+      return `${question.unit}=${answer}${needsOutput ? ':OUTPUT' : ''}`
     })
-    return resumeHint(place, text, checkpoint, flags, answers)
+    return resumeHint(place, text, checkpoint, answering(flags, answers))
   }
   const isChange = questions.some(asksForChanges)
   return [
-    answering(againText(questions), 'again'),
+    answeringAll(againText(questions), 'again'),
     ...(questions.every((question) => answersTo(question).includes('Keep'))
-      ? [answering('To keep the changes and run nothing for them:', 'keep')]
+      ? [answeringAll('To keep the changes and run nothing for them:', 'keep')]
       : []),
-    answering(isChange ? 'To count as done and run all later steps again:' : 'To count as done:', 'done'),
+    answeringAll(isChange ? 'To count as done and run all later steps again:' : 'To count as done:', 'done'),
     ...(questions.length === 1 ? [] : [{ text: '(or a combination)' }]),
     ...ofLaterRuns(questions)
   ]
@@ -166,12 +162,12 @@ export const forcedAnswers = (
   agreed: Flags,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
-  const again = questions.flatMap((one) => ['--confirm', `${one.unit}=again`])
+  const again = questions.map(({ unit }) => `${unit}=again`)
   // The second command forces nothing, so the typed answers may no longer match a question.
   const { force, fromStep: _, restartWave, input: __, confirm: ___, plan: ____, ...others } = flags
   const forcing = force === true ? '--force' : restartWave === undefined ? '--from-step' : '--restart-wave'
   return [
-    resumeHint(place, againText(questions), run, { ...flags, ...agreed }, again),
+    resumeHint(place, againText(questions), run, answering({ ...flags, ...agreed }, again)),
     resumeHint(place, `To resume without ${forcing}, and answer for the changes first:`, run, others)
   ]
 }
@@ -269,6 +265,12 @@ const outermost = (units: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
   return units.filter((unit) => ![...ancestors(unit)].some((one) => all.has(one)))
 }
 
+/** The units that are assumed done without their output, or without their evidence. */
+export const unitsMissing = (what: 'output' | 'evidence', problems: ReadonlyArray<PlanProblem>): ReadonlyArray<Unit> =>
+  problems.flatMap((one) =>
+    one._tag === 'AssumedOutputMissing' && (one.evidence === true) === (what === 'evidence') ? [one.unit] : []
+  )
+
 /** For units that are assumed done without their output. */
 const ofMissingOutputs = (
   place: Place,
@@ -276,10 +278,7 @@ const ofMissingOutputs = (
   problems: ReadonlyArray<PlanProblem>
 ): ReadonlyArray<Hint> => {
   const given = flags.confirm ?? []
-  const units = problems.flatMap((one) =>
-    one._tag === 'AssumedOutputMissing' && one.evidence !== true ? [one.unit] : []
-  )
-  const answered = units.map((unit) => `${unit}=done`)
+  const answered = unitsMissing('output', problems).map((unit) => `${unit}=done`)
   const missing = new Set(answered.filter((answer) => flags.fromStep !== undefined || given.includes(answer)))
   if (missing.size === 0) return []
   const confirm = [...new Set([...given, ...missing])]
@@ -293,9 +292,7 @@ const ofMissingEvidence = (
   planning: Planning,
   problems: ReadonlyArray<PlanProblem>
 ): ReadonlyArray<Hint> => {
-  const units = problems.flatMap((one) =>
-    one._tag === 'AssumedOutputMissing' && one.evidence === true ? [one.unit] : []
-  )
+  const units = unitsMissing('evidence', problems)
   const { evidence = [] } = planning.options
   return units.length === 0
     ? []

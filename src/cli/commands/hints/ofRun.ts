@@ -11,11 +11,10 @@ import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { StoredRun } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import { holderText, nowText, positionOf, processText } from '../../report/text.js'
+import { show } from '../../store/Location.js'
 import { commandOf } from '../../terminal/shellQuote.js'
 import type { Flags, Place } from '../Context.js'
 import { dogearCommand, hintTo, showHint } from '../Context.js'
-import type { Difference } from '../execution/input.js'
-import { describeDifference } from '../execution/input.js'
 import { resumeHint } from '../execution/planFlags.js'
 
 /** The commands that continue a run; one that only its owner or program continues is shown. `text`: before the command that resumes it. */
@@ -64,7 +63,7 @@ export const ofPending = (place: Place, checkpoint: Checkpoint): ReadonlyArray<H
   return status(checkpoint, false) === 'pending' || sleeps(checkpoint) ? [...waits, ...later] : waits
 }
 
-/** The second part is the later resume. */
+/** A poll of the jobs of a run and an answer to `unit`, or else to the first that waits for one; and a later resume. */
 const ofWaits = (
   place: Place,
   checkpoint: Checkpoint,
@@ -100,7 +99,7 @@ export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint 
   command:
     way === 'to'
       ? dogearCommand(place, ['move', runId, '--to', store])
-      : commandOf(['dogear', 'move', runId, '--to', place.store.shown, '--store', store])
+      : commandOf(['dogear', 'move', runId, '--to', show(place.store.location), '--store', store])
 })
 
 /** Says why a living owner keeps its run. */
@@ -125,21 +124,6 @@ export const ofTaken = (place: Place, run: RunView, start: ReadonlyArray<string>
   ]
 }
 
-/** For a run with another input. `given`: the new input as words; `start`: the words that start a run with it. */
-export const ofOtherInput = (
-  place: Place,
-  run: StoredRun,
-  how: Flags,
-  differences: ReadonlyArray<Difference>,
-  given: ReadonlyArray<string>,
-  start: ReadonlyArray<string>
-): ReadonlyArray<Hint> => [
-  ...differences.map((one) => ({ text: `  ${describeDifference(one)}` })),
-  resumeHint(place, 'To resume with its recorded input:', run, how),
-  hintTo(place, 'To use the new input from a step on:', ['resume', run.runId, '--from-step', 'STEP', ...given]),
-  hintTo(place, 'To start a new run with the new input:', start)
-]
-
 /** For printed commands with `--yes`. */
 export const AGREES_TO_RECOVERY = 'With --yes you agree to continue from the recovered state'
 
@@ -149,7 +133,7 @@ export const ofDamage = (place: Place, run: StoredRun, flags: Flags): ReadonlyAr
 
 /** `tooShortFor`: the minimum length of an id prefix, if this one is shorter. */
 export const ofNoRun = ({ store }: Place, tooShortFor?: number): ReadonlyArray<Hint> => [
-  { text: `Looked in ${store.shown}` },
+  { text: `Looked in ${show(store.location)}` },
   ...(tooShortFor === undefined ? [] : [{ text: `An id prefix needs at least ${tooShortFor} characters` }])
 ]
 

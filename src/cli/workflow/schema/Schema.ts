@@ -328,19 +328,22 @@ export const atLeastOne = <K extends string>(
 })
 
 /** Reported at the key. */
-export const notWith = <K extends string>(key: K, others: ReadonlyArray<K>, message: string): Rule<Keyed<K>> => ({
-  check: (read, { report }) => {
-    const found = read[key]
-    if (found !== undefined && others.some((other) => read[other] !== undefined)) report(found.entry.at, message)
-  },
-  json: { dependencies: { [key]: hasNone(others) } }
-})
+export const notWith = <K extends string>(key: K, others: ReadonlyArray<K>, message: string): Rule<Keyed<K>> =>
+  atKey(key, message, hasNone(others), (read) => others.some((other) => read[other] !== undefined))
 
 /** Reported at the key. */
-export const onlyWith = <K extends string>(key: K, others: ReadonlyArray<K>, message: string): Rule<Keyed<K>> => ({
+export const onlyWith = <K extends string>(key: K, others: ReadonlyArray<K>, message: string): Rule<Keyed<K>> =>
+  atKey(key, message, hasAny(others), (read) => others.every((other) => read[other] === undefined))
+
+const atKey = <K extends string>(
+  key: K,
+  message: string,
+  json: JsonObject,
+  isBroken: (read: Keyed<K>) => boolean
+): Rule<Keyed<K>> => ({
   check: (read, { report }) => {
     const found = read[key]
-    if (found !== undefined && others.every((other) => read[other] === undefined)) report(found.entry.at, message)
+    if (found !== undefined && isBroken(read)) report(found.entry.at, message)
   },
-  json: { dependencies: { [key]: hasAny(others) } }
+  json: { dependencies: { [key]: json } }
 })

@@ -91,8 +91,7 @@ export const word = <W extends string>(...words: ReadonlyArray<W>): Schema<W> =>
     const found = words.find((one) => one === value)
     if (found !== undefined) return found
     const given = typeof value === 'string' ? `"${value}"${didYouMean(value, words)}` : kindOf(entry.value)
-    report(entry.value.at, `"${entry.key}" must be ${orList(words)}, not ${given}`)
-    return undefined
+    return void report(entry.value.at, `"${entry.key}" must be ${orList(words)}, not ${given}`)
   },
   json: () => ({ enum: words })
 })
