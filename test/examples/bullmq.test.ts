@@ -8,7 +8,7 @@ import { Queue, QueueEvents } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { fileRequests, jsonFileStorage } from '../../src/adapters/json-file/index.js'
-import { answer, runOutcome, viewRun, workflow } from '../../src/promise/index.js'
+import { answer, pause, runOutcome, viewRun, workflow } from '../../src/promise/index.js'
 import { type Process, type Recipe, recipe, until } from './recipes.js'
 
 // Each test starts and kills several processes.
@@ -126,6 +126,25 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
     await until('the worker has the run', async () => (await viewRun(options))?.status === 'running')
     expect(await answer({ ...options, unit: 'packing', value: true })).toMatchObject({ _tag: 'Requested' })
     rmSync(place.file('hold'))
+    await done(worker)
+  })
+
+  test('the job of a paused run is delayed until it is promoted', async () => {
+    writeFileSync(place.file('hold'), '')
+    const worker = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
+    const options = {
+      id: 'order-7',
+      storage: jsonFileStorage(place.file('state')),
+      environment: { requests: fileRequests(place.file('state')) }
+    }
+    await until('the worker has the run', async () => (await viewRun(options))?.status === 'running')
+    await pause({ ...options, commit: false })
+    rmSync(place.file('hold'))
+    await until('the run is paused', () => worker.output().includes('order-7: Interrupted'))
+    const job = async () => queue.getJob('order-7')
+    await until('the job is delayed', async () => (await (await job())?.isDelayed()) ?? false)
+    expect((await job())?.delay).toBeGreaterThan(12 * 3_600_000)
+    await (await job())?.promote()
     await done(worker)
   })
 
