@@ -133,7 +133,7 @@ export interface HistoryEntry {
 }
 
 /**
- * The runs to list: those whose ids follow `after` (any string), and at most `limit` of them. Default: all.
+ * The runs to list: those whose ids follow `after` (any string), and at most `limit` of them. Default: all, as with `Infinity`.
  *
  * @category model
  */

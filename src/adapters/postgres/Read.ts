@@ -151,14 +151,14 @@ export const history = async (
 
 export const list = (
   keeper: ClaimKeeper,
-  { after = '', limit }: ListOptions
+  { after = '', limit = Infinity }: ListOptions
 ): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> => {
   const { database } = keeper
   // PostgreSQL refuses a NUL, and no id has one: the same ids follow `after` and its part before a NUL.
   const [start = ''] = after.split('\0')
   const text = `SELECT r.id, r.format, r.head::text AS head, r.summary, ${holderColumns(database)} FROM ${database.table('runs')} r
       WHERE r.head >= 0 AND r.id > $1 ORDER BY r.id LIMIT $2::bigint`
-  const most = limit === undefined ? null : Math.max(0, Math.floor(limit))
+  const most = Number.isFinite(limit) ? Math.max(0, Math.floor(limit)) : null
   return readSettled(keeper, async (holder) =>
     E.map((rows: ReadonlyArray<Fields>) =>
       rows.map((row) => {

@@ -162,16 +162,18 @@ export const history = (
 
 const PAGE = 'SELECT * FROM runs WHERE id > ? AND head >= 0 ORDER BY id LIMIT ?'
 
+const ALL = -1
+
 export const list = (
   connection: Connection,
   owners: Owners,
-  { after = '', limit = -1 }: ListOptions
+  { after = '', limit = Infinity }: ListOptions
 ): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> =>
   readJudged<ReadonlyArray<Listed>>(
     connection,
     owners,
     {},
-    () => sql(connection, PAGE).all(after, Math.trunc(limit)) as ReadonlyArray<RunRow>,
+    () => sql(connection, PAGE).all(after, Number.isFinite(limit) ? Math.trunc(limit) : ALL) as ReadonlyArray<RunRow>,
     (runs, holder) =>
       E.right(
         runs.map((run) => {

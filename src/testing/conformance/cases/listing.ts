@@ -52,7 +52,7 @@ export const listingCases = [
       const ids = ['a', 'a-b', 'a-b-c', 'a.b', 'a1', 'a_b', 'ab', 'b', 'b-1', 'b0', 'ba']
       for (const runId of [...ids].reverse()) await storage.seed(runId, [runId])
       for (const one of [storage, await reopen()]) {
-        for (const limit of [1, 2, 3, 100]) {
+        for (const limit of [1, 2, 3, 100, Infinity]) {
           const seen: Array<string> = []
           for (let page = await one.listIds({ limit }); page.length > 0 && seen.length < 50;) {
             assert.ok(
