@@ -197,6 +197,12 @@ test.each([
   [{ outputs: { one: undefined }, input: {} }, 'input must be a fast-check arbitrary, not an object'],
   [{ laws: [undefined] }, 'laws must be an array of at least one law; undefined is unknown'],
   [{ path: 'abc' }, 'path must be the path of a result, such as "12:0:3"'],
+  [{ path: '9:9', laws: undefined }, '`path` belongs to one law; add `laws` with the id of that law'],
+  [{ path: '9:9', laws: ['PL-PLAN-01', 'PL-PLAN-03'] }, '`path` belongs to one law'],
+  [
+    { outputs: { one: fc.constant({ at: new Date(0) }) } },
+    'the arbitrary of "one" in `outputs` must yield plain JSON at $.at, not a Date'
+  ],
   [
     { outputs: { one: fc.constant(1).map(() => assert.fail('boom')) } },
     'the arbitrary of "one" in `outputs` threw: boom; fix it'

@@ -59,7 +59,7 @@ export interface PlanLawOptions extends LawOptions, Omit<RunsOf, 'workflow'> {
  * - `outputs`: arbitraries of the outputs of units, by path; units that are not named get outputs that their task accepts.
  * - `input`: an arbitrary of the input, default any JSON.
  * - `numRuns`: the number of cases for each law, default 100.
- * - `seed`: default 1. `path`: with the `seed` of a result, repeats its counterexample.
+ * - `seed`: default 1. `path`: with the `seed` and the law of a result, repeats its counterexample.
  * - `laws`: the ids of the laws to check, default all.
  *
  * @example
@@ -85,6 +85,7 @@ export const checkPlanLaws = (workflow: Workflow, options: PlanLawOptions = {}):
   if (invalid.length > 0) return refused(workflow.name, invalid)
   const { laws, outputs = {}, input, seed = 1, ...rest } = options
   const of: RunsOf = { workflow, outputs: defined(outputs) as Outputs, ...defined({ input }) }
+  if (rest.path !== undefined && laws?.length !== 1) return refused(workflow.name, [ONE_LAW], seed)
   const obstacles = obstaclesIn(of, workflow)
   if (obstacles.length > 0) return refused(workflow.name, obstacles, seed)
   const wanted = planLaws.filter(({ id }) => laws?.includes(id) ?? true)
@@ -97,6 +98,8 @@ export const checkPlanLaws = (workflow: Workflow, options: PlanLawOptions = {}):
     violations: results.filter(({ holds }) => !holds)
   }
 }
+
+const ONE_LAW = '`path` belongs to one law; add `laws` with the id of that law'
 
 const refused = (workflow: string, found: ReadonlyArray<string>, seed = 1): PlanLawReport => ({
   workflow,

@@ -1,8 +1,10 @@
 /** Finds outputs that tasks accept. */
+import * as A from 'fp-ts/lib/ReadonlyArray.js'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
-import { isObject } from '../../../domain/data/Json.js'
+import { fromUnknown, isObject } from '../../../domain/data/Json.js'
+import { plainJson } from '../../../domain/data/Malformed.js'
 import { likeliest } from '../../../domain/data/Suggestion.js'
 import type { OutputMismatch, Task, Workflow } from '../../../domain/workflow/Workflow.js'
 import { tasks } from '../../../domain/workflow/Workflow.js'
@@ -51,12 +53,16 @@ const tryAccepts = (task: Task, output: Json | undefined): ReturnType<Task['acce
     )
   )
 
-/** Describes the outputs whose path is that of no task, or whose arbitrary throws. */
+/** Describes the outputs whose path is that of no task, or whose arbitrary throws or yields what is not JSON. */
 export const outputProblems = ({ steps }: Workflow, outputs: Outputs = {}): ReadonlyArray<string> => {
   const places = tasks(steps).map(({ place }) => place)
   return Object.entries(outputs).flatMap(([unit, of]) => {
     const sampled = E.tryCatch(() => fc.sample(of, { numRuns: 30, seed: 1 }), E.toError)
     if (E.isLeft(sampled)) return [`the arbitrary of "${unit}" in \`outputs\` threw: ${sampled.left.message}; fix it`]
+    const [notJson] = A.lefts(
+      sampled.right.filter((output) => output !== undefined).map((output) => fromUnknown(output))
+    )
+    if (notJson !== undefined) return [`the arbitrary of "${unit}" in \`outputs\` must yield ${plainJson(notJson)}`]
     if (places.includes(unit) || places.includes(inAnyItem(unit))) return []
     const meant = likeliest(unit, places)
     const remedy = meant === undefined ? `the tasks are ${places.join(', ')}` : `did you mean "${meant}"?`
