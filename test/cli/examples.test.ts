@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import * as E from 'fp-ts/lib/Either.js'
+import manifest from '../../package.json' with { type: 'json' }
 import { load } from '../../src/cli/workflow/load.js'
 import { unknownVariables } from '../../src/cli/workflow/unknownVariables.js'
 import { linesOf, sandbox, timeless } from './dogear.js'
@@ -16,6 +17,14 @@ test.each(examples)('examples/%s is a valid workflow, without warnings', (name) 
   const { file } = loaded.right
   expect(file.warnings).toEqual([])
   expect(unknownVariables(file, Object.keys(file.input))).toEqual([])
+})
+
+test.each(examples)('what examples/%s calls of this repository exists', (name) => {
+  const text = readFileSync(join(folder, name), 'utf8')
+  const scripts = [...text.matchAll(/npm, run, --silent, '?([\w:]+)/g)].map(([, script = '']) => script)
+  expect(scripts.filter((script) => !Object.hasOwn(manifest.scripts, script))).toEqual([])
+  const paths = text.match(/\b(node_modules|test|examples)\/[\w./-]+/g) ?? []
+  expect(paths.filter((path) => !existsSync(join(folder, '..', path)))).toEqual([])
 })
 
 const place = sandbox({ 'demo.yml': readFileSync(join(folder, 'demo.yml'), 'utf8') })
