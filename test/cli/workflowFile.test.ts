@@ -296,6 +296,7 @@ test.each([
   ['steps: [{wave: a}]', 'a wave needs "groups"'],
   ['steps: [{shell: x, timeout: 0s}]', '"timeout" must be longer than 0; write false for no limit'],
   ['steps: [{shell: x, retry: {delay: 5m, maxDelay: 1m}}]', '"maxDelay" must not be shorter than "delay"'],
+  ['steps: [{shell: x, retry: {maxDelay: 1s}}]', '"maxDelay" must not be shorter than "delay" (default: 5s)'],
   ['steps: [{shell: x, artifacts: [""]}]', 'w.yml:1:32: "artifacts" must not list an empty name'],
   ['steps: [{shell: x, commits: [" "]}]', 'w.yml:1:30: "commits" must not list an empty name'],
   ['steps: [{shell: x, expect: {files: [""]}}]', 'w.yml:1:37: "files" must not list an empty name'],
