@@ -269,6 +269,17 @@ test('a file that is missing or not JSON is a usage error', async () => {
   })
 })
 
+test('a file that is not UTF-8 is a usage error, and a byte order mark is ignored', async () => {
+  await resting()
+  await place.shell(String.raw`printf '"caf\351"' > latin1.json; printf '\357\273\277"ok"' > marked.json`)
+  const answer = (file: string): Promise<Ended> => place.dogear(['answer', 'r-1', 'approve', '--value-file', file])
+  expect(await answer('latin1.json')).toMatchObject({
+    code: 2,
+    stderr: 'dogear: --value-file: cannot read latin1.json: it is not UTF-8\n'
+  })
+  expect((await answer('marked.json')).code).toBe(0)
+})
+
 test('an answer to an unknown run exits with 3, and its output ends with the command that lists runs', async () => {
   await resting()
   const refused = await place.dogear(['answer', 'other', 'approve', '--value', 'true'])

@@ -28,6 +28,7 @@ const place = sandbox({
     "import { writeFileSync } from 'node:fs'"
   ),
   'blocks-at-load.mjs': 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)',
+  'throws-object.mjs': 'throw Object.assign(Object.create(null), { why: 7 })',
   'ends-at-load.mjs': 'process.exit(4)',
   'stray.mjs': specOf(
     "list: () => async () => { setTimeout(() => { throw new Error('in a timer') }, 0); await new Promise((go) => setTimeout(go, 20)); return storage.list()() }"
@@ -218,6 +219,7 @@ describe('wrong use', () => {
       ['wrong.mjs', '--export', 'fails'],
       /fails\(\) of wrong\.mjs failed:\n {2}Error: no database/
     ],
+    ['a module that throws no Error', ['throws-object.mjs'], /^dogear: .* could not be loaded:\n.*why: 7/],
     ['a module that blocks', ['blocks-at-load.mjs', '--limit', '1s'], /could not be loaded: it blocked its process/],
     ['a module that ends its process', ['ends-at-load.mjs'], /could not be loaded: it ended its process: exit code 4/],
     ['a function that hangs', ['wrong.mjs', '--export', 'never', '--limit', '100ms'], /did not end within 100 ms/],

@@ -70,6 +70,23 @@ describe('verify', () => {
     expect((await place.dogear(['resume', 'r'], { environment: SECRET })).code).toBe(0)
   })
 
+  test('verify says that a history cannot be read, and a resume works', async () => {
+    await failed()
+    await place.dogear(['resume', 'r'], { environment: SECRET })
+    await place.shell('cd .dogear/runs/r/history && rm e000001.jsonl && mkdir e000001.jsonl')
+    const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
+    expect([code, linesOf(stdout)]).toEqual([
+      0,
+      [
+        expect.stringMatching(/^! r {2}newest state intact, revision \d+$/),
+        expect.stringMatching(/^ {2}history: Cannot use .*e000001\.jsonl: it is not a regular file; move it away$/)
+      ]
+    ])
+    expect(await reportOf()).toMatchObject({ found: 'exact', history_gaps: null })
+    place.write('ready', '')
+    expect((await place.dogear(['resume', 'r'], { environment: SECRET })).code).toBe(0)
+  })
+
   test('verify names missing secrets and where they are looked up', async () => {
     await failed()
     const stdout = await verified({})

@@ -96,6 +96,15 @@ test('watch of a run at rest shows its state and ends', async () => {
   expect((await place.dogear(['watch', 'none'])).code).toBe(3)
 })
 
+test('watch --json of a waiting run ends with what it waits for, and until when', async () => {
+  place.write('wait.yml', 'steps: [{ name: go, waitFor: { question: Go?, timeout: 3d } }]')
+  await place.dogear(['run', 'wait.yml', '--id', 'first'])
+  const { stdout } = await place.dogear(['watch', 'first', '--json'])
+  const [listed] = JSON.parse((await place.dogear(['runs', '--json'])).stdout) as readonly object[]
+  expect(listed).toMatchObject({ waits_for: ['answer'] })
+  expect(JSON.parse(linesOf(stdout).at(-1) ?? '')).toEqual({ event: 'RunRests', ...listed })
+})
+
 test('a line is cut by the display width of its characters, and never inside a character', () => {
   const cut = (text: string, width: number): string => Style.fitted(text, { symbols: unicode, width })
   expect(cut('日本語', 6)).toBe('日本語')

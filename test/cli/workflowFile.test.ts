@@ -296,6 +296,7 @@ test.each([
   ['steps: [{wave: a}]', 'a wave needs "groups"'],
   ['steps: [{shell: x, timeout: 0s}]', '"timeout" must be longer than 0; write false for no limit'],
   ['steps: [{shell: x, retry: {delay: 5m, maxDelay: 1m}}]', '"maxDelay" must not be shorter than "delay"'],
+  ['steps: [{shell: x, retry: {maxDelay: 1s}}]', '"maxDelay" must not be shorter than "delay" (default: 5s)'],
   ['steps: [{shell: x, artifacts: [""]}]', 'w.yml:1:32: "artifacts" must not list an empty name'],
   ['steps: [{shell: x, commits: [" "]}]', 'w.yml:1:30: "commits" must not list an empty name'],
   ['steps: [{shell: x, expect: {files: [""]}}]', 'w.yml:1:37: "files" must not list an empty name'],
@@ -470,6 +471,9 @@ test.each([
   ['"a" && "b"', '2:16', AFTER_END],
   ['> x', '2:14', '"|" and ">" must end their line; begin the string on the next line'],
   ['!x y', '2:12', 'this begins with "!", which marks a tag; put it in quotes'],
+  ['- x', '2:12', 'a string that begins with "- " needs quotes; a list starts on the next line'],
+  [']x', '2:12', 'this "]" ends nothing; remove it, or put the string in quotes'],
+  ['[a]}', '2:15', 'this "}" ends nothing; remove it, or put the string in quotes'],
   ['echo x\n     name: y', '2:12', 'the next line is indented more than the key before it; align them']
 ])('`shell:` before %j is reported once, with the remedy', (script, at, message) => {
   expect(problemsOf(`steps:\n  - shell: ${script}`)).toEqual([`w.yml:${at}: ${message}`])

@@ -187,7 +187,7 @@ const STRUCTURED = /^\s*[{["]/
 
 const fromFile = ({ folder }: Context, file: string): Result<Given> => {
   const text = E.tryCatch(
-    () => readFileSync(resolve(folder, file), 'utf8'),
+    () => new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(resolve(folder, file))),
     (error) => (error as NodeJS.ErrnoException).code ?? String(error)
   )
   if (E.isLeft(text)) return wrongUse(`--value-file: cannot read ${file}: ${WHY[text.left] ?? text.left}`)

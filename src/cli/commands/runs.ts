@@ -7,7 +7,7 @@ import type { RunSummary } from '../../executor/storage/runs.js'
 import { wrongUse, wordAmong } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printHints } from '../report/Hint.js'
-import { printed, summaryJson } from '../report/runJson.js'
+import { listedJson, printed } from '../report/runJson.js'
 import { show } from '../store/Location.js'
 import type { Style } from '../terminal/Style.js'
 import { columnsOf, folded } from '../terminal/Style.js'
@@ -51,13 +51,6 @@ export const runsCommand = async (context: Context, flags: Flags): Promise<Resul
   printHints(screen, [hintTo(context, 'Check it with:', ['verify'])])
   return E.right(runs.right.runs.length === 0 ? ExitCode.storage : ExitCode.done)
 }
-
-const listedJson = (run: RunSummary): JsonObject => ({
-  ...summaryJson(run),
-  ...(run.waits === undefined
-    ? {}
-    : { waits_for: run.waits.kinds.map((kind) => kind.toLowerCase()), wake_at: run.waits.wakeAt ?? null })
-})
 
 const unreadableJson = ({ runId, error }: Runs['damaged'][number]): JsonObject => ({
   run_id: runId,

@@ -32,8 +32,8 @@ interface Readable {
   readonly _tag: 'Readable'
   readonly run: RunSummary
   readonly preview: Preview
-  /** Earlier revisions that the history lacks; a resume does not need them. */
-  readonly gaps: ReadonlyArray<Gap>
+  /** The earlier revisions that the history lacks, or why it is unreadable; a resume does not need them. */
+  readonly gaps: E.Either<StorageError, ReadonlyArray<Gap>>
 }
 
 /** Without an id, runs with a final status or a live owner get no prediction. */
@@ -46,7 +46,7 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
     const isDue = isResumable(run) || isUndecided(run) || id !== undefined
     const preview = isDue ? await previewFor(context, run) : CLEAR
     const history = await storage.history(run.runId)()
-    found.push({ _tag: 'Readable', run, preview, gaps: E.isRight(history) ? gapsIn(history.right) : [] })
+    found.push({ _tag: 'Readable', run, preview, gaps: E.map(gapsIn)(history) })
   }
   for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })
   const { screen } = context
@@ -91,8 +91,8 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   const { runId, revision, heldBy, found, status } = finding.run
   const flags = status === 'cancelled' ? { reopen: true } : {}
   const held = O.isNone(heldBy) ? '' : `, held by ${holderText(heldBy.value)}`
-  const gaps = finding.gaps.map((gap) => `  history: ${describeGap(gap)}`)
-  const more = [...gaps, ...previewLines(context, finding.run, finding.preview)]
+  const gaps = E.isLeft(finding.gaps) ? [describeStorage(finding.gaps.left)] : finding.gaps.right.map(describeGap)
+  const more = [...gaps.map((gap) => `  history: ${gap}`), ...previewLines(context, finding.run, finding.preview)]
   const isClear = found._tag === 'Exact' && more.length === 0
   const mark = isClear ? style.green(style.symbols.completed) : style.yellow('!')
   const state =
@@ -150,6 +150,7 @@ const findingJson = (context: Context, finding: Finding): Json => {
     const { runId, error } = finding
     return { run_id: runId, found: 'damaged', error: { code: error._tag, message: describeStorage(error) } }
   }
+  const { gaps } = finding
   const { runId, revision, found } = finding.run
   const { obstacles, again, unrecorded } = finding.preview
   return {
@@ -158,7 +159,7 @@ const findingJson = (context: Context, finding: Finding): Json => {
     revision,
     held_by: holderJson(finding.run),
     ...(found._tag === 'Exact' ? {} : { from: found.from, lost: found.lost }),
-    history_gaps: finding.gaps.map(({ first, last }) => ({ first, last })),
+    history_gaps: E.isLeft(gaps) ? null : gaps.right.map(({ first, last }) => ({ first, last })),
     obstacles: obstacles.map(obstacleJson),
     runs_again: again.map(runAgainJson),
     unrecorded: unrecorded.map(unrecordedJson),

@@ -15,7 +15,7 @@ import { factsOf } from '../../view/facts.js'
 import { linesOf } from '../report/Hint.js'
 import { rowLines } from '../report/rows.js'
 import { changeJson, lineOf } from '../report/changeJson.js'
-import { summaryJson } from '../report/runJson.js'
+import { listedJson } from '../report/runJson.js'
 import { positionOf, progressOf } from '../report/text.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
@@ -68,7 +68,7 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
     return E.right(ExitCode.done)
   }
   screen.status(undefined)
-  if (json) screen.out(lineOf({ event: 'RunRests', ...summaryJson(view) }))
+  if (json) screen.out(lineOf({ event: 'RunRests', ...listedJson(view) }))
   else endLines(context, view).forEach(screen.line)
   return E.right(CODES[view.status])
 }

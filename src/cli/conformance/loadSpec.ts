@@ -3,6 +3,7 @@ import { existsSync, statSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
+import { inspect } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import type { StorageSpec } from '../../testing/conformance/Spec.js'
 import type { CliError } from '../CliError.js'
@@ -55,7 +56,7 @@ export const withoutOurs = (text: string): ReadonlyArray<string> =>
 const settled = <A>({ limitMillis }: Wanted, start: () => A | Promise<A>): Promise<E.Either<unknown, A>> =>
   Promise.race([
     Promise.resolve().then(start).then(E.right, E.left),
-    sleep(limitMillis, E.left(`loading did not end within ${duration(limitMillis)}`), { ref: false })
+    sleep(limitMillis, E.left(`it did not end within ${duration(limitMillis)}`), { ref: false })
   ])
 
 const notLoaded = ({ module }: Wanted, error: unknown): CliError => {
@@ -96,7 +97,9 @@ const notExported = ({ module, exportName }: Wanted, exported: Exported): CliErr
   return usage(`${module} has no export ${exportName}; it has: ${names.join(', ') || 'none'}`, hints)
 }
 
-const traceOf = (error: unknown): ReadonlyArray<Hint> =>
-  withoutOurs(error instanceof Error ? (error.stack ?? error.message) : String(error)).map(indented)
+const traceOf = (error: unknown): ReadonlyArray<Hint> => {
+  const thrown: unknown = error instanceof Error ? (error.stack ?? error.message) : error
+  return withoutOurs(typeof thrown === 'string' ? thrown : inspect(thrown)).map(indented)
+}
 
 const indented = (line: string): Hint => ({ text: `  ${line}` })

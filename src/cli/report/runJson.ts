@@ -36,6 +36,14 @@ export const summaryJson = (
   steps_total: run.steps.total
 })
 
+/** A run of a listing: of a pending one also what it waits for. */
+export const listedJson = (run: RunSummary): JsonObject => ({
+  ...summaryJson(run),
+  ...(run.waits === undefined
+    ? {}
+    : { waits_for: run.waits.kinds.map((kind) => kind.toLowerCase()), wake_at: run.waits.wakeAt ?? null })
+})
+
 /** `questions`: what a resume will ask; `again`: the completed units that ran again. */
 export const endJson = (
   checkpoint: Checkpoint,

@@ -84,7 +84,7 @@ const explained = (code: YAMLParseError['code'], message: string, character: str
     case 'MULTILINE_IMPLICIT_KEY':
       return 'the next line is indented more than the key before it; align them'
     case 'UNEXPECTED_TOKEN':
-      return unexpected(message)
+      return unexpected(message, character)
     case 'TAB_AS_INDENT':
       return 'this line is indented with a tab; indent with spaces, not tabs'
     case 'BAD_INDENT':
@@ -99,9 +99,15 @@ const explained = (code: YAMLParseError['code'], message: string, character: str
 /** The parser writes sentences. */
 const lowered = (message: string): string => message.charAt(0).toLowerCase() + message.slice(1)
 
-const unexpected = (message: string): string => {
+const unexpected = (message: string, character: string): string => {
   if (message.startsWith('Not a YAML token')) {
     return '"|" and ">" must end their line; begin the string on the next line'
+  }
+  if (message.startsWith('Unexpected block-seq-ind on same line')) {
+    return 'a string that begins with "- " needs quotes; a list starts on the next line'
+  }
+  if (/^Unexpected flow-(seq|map)-end /.test(message)) {
+    return `this "${character}" ends nothing; remove it, or put the string in quotes`
   }
   return message.endsWith('at node end')
     ? 'this follows the end of a quoted string, a list or a mapping; put all of it in quotes, or use "|" and the next lines'

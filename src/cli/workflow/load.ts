@@ -52,7 +52,8 @@ export const WHY: Readonly<Record<string, string>> = {
   ENOENT: 'the file does not exist',
   ENOTDIR: 'the file does not exist',
   EACCES: 'no permission to read it',
-  EISDIR: 'it is a folder'
+  EISDIR: 'it is a folder',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8'
 }
 
 const read = (path: string, shown: string): E.Either<string, string> => {
@@ -63,11 +64,7 @@ const read = (path: string, shown: string): E.Either<string, string> => {
       const stats = fstatSync(handle)
       if (!stats.isFile()) return E.left(stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
       if (stats.size > MAX_BYTES) return E.left(`it has ${stats.size} bytes (limit: ${MAX_BYTES})`)
-      const bytes = readFileSync(handle)
-      return E.tryCatch(
-        () => new TextDecoder('utf-8', { fatal: true }).decode(bytes),
-        () => 'it is not UTF-8'
-      )
+      return E.right(new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(handle)))
     } finally {
       closeSync(handle)
     }

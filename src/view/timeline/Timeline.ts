@@ -60,6 +60,8 @@ interface Building {
   readonly open: Map<Unit, Bar>
   /** The bars of waits that are not over. */
   readonly waits: Map<Unit, Bar>
+  /** The units whose wait is for a job, which a poll may end. */
+  readonly jobs: Set<Unit>
   readonly gaps: Array<Gap>
   /** The top-level steps. */
   steps: ReadonlyArray<{ readonly name: Unit }>
@@ -85,6 +87,7 @@ export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Rec
     bars: new Map(),
     open: new Map(),
     waits: new Map(),
+    jobs: new Set(),
     gaps: [],
     steps: workflow.steps,
     // The steps that a fork keeps have no change.
@@ -153,13 +156,13 @@ const OF_RESUMES: ReadonlySet<Change['_tag']> = new Set(['WorkflowEdited', 'Reco
 
 /** A poll or an answer during a gap is no resume. */
 const noticeResume = (building: Building, change: Change): void => {
-  const { gap, waits, gaps } = building
+  const { gap, jobs, gaps } = building
   if (gap === undefined) return
   const resumes =
     change._tag === 'AttemptStarted' ||
     change._tag === 'WaitStarted' ||
     change._tag === 'Expanded' ||
-    ((change._tag === 'UnitCompleted' || change._tag === 'UnitFailed') && !waits.has(change.unit))
+    ((change._tag === 'UnitCompleted' || change._tag === 'UnitFailed') && !jobs.has(change.unit))
   if (!resumes) return
   building.back += Math.max(0, gap.from - timeOf(building, change.at))
   gaps.push({ ...gap, to: timeOf(building, change.at) })
@@ -196,6 +199,7 @@ const addChange = (building: Building, change: Change, at: number): void => {
     case 'JobSubmitted':
       endAttempt(building, change.unit, change.attempt, change.at, at, { end: 'submitted' })
       begin(building, { unit: change.unit, attempt: change.attempt, from: at, isWait: true })
+      building.jobs.add(change.unit)
       return
     case 'JobEnded':
       endWait(building, change.unit, at, { end: 'failed', message: change.error.message })
@@ -278,8 +282,9 @@ const endAttempt = (
 }
 
 /** Ends the wait of a unit; returns whether it had one. */
-const endWait = ({ waits }: Building, unit: Unit, to: number, result: Result): boolean => {
+const endWait = ({ waits, jobs }: Building, unit: Unit, to: number, result: Result): boolean => {
   const bar = waits.get(unit)
+  jobs.delete(unit)
   if (bar !== undefined) Object.assign(bar, { to: Math.max(to, bar.from), ...result })
   return waits.delete(unit)
 }
@@ -293,11 +298,12 @@ const closeWithin = ({ open }: Building, unit: Unit | undefined, to: number, end
   }
 }
 
-const rewind = ({ bars, open, waits, done }: Building, units: ReadonlyArray<Unit>, at: number): void => {
+const rewind = ({ bars, open, waits, jobs, done }: Building, units: ReadonlyArray<Unit>, at: number): void => {
   for (const unit of units) done.delete(top(unit))
   for (const [unit, all] of bars) {
     if (!units.some((one) => isWithin(unit, one))) continue
     for (const bar of all) bar.isRewound = true
+    jobs.delete(unit)
     for (const unfinished of [open, waits]) {
       const bar = unfinished.get(unit)
       if (bar !== undefined) Object.assign(bar, { to: Math.max(at, bar.from), end: 'interrupted' })

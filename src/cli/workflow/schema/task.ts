@@ -138,7 +138,10 @@ const retry: Schema<RetryPolicy> = mapped(
       jitter: jitter?.value
     })
     if (maxDelay !== undefined && policy.maxDelayMillis < policy.delayMillis)
-      report(maxDelay.entry.at, '"maxDelay" must not be shorter than "delay"')
+      report(
+        maxDelay.entry.at,
+        `"maxDelay" must not be shorter than "delay"${delay === undefined ? ' (default: 5s)' : ''}`
+      )
     return policy
   }
 )
