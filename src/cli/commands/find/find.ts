@@ -92,13 +92,19 @@ export const findRun = async (context: Context, id: string): Promise<Result<RunV
         refused(
           'AmbiguousRun',
           [`"${id}" matches more than one run id:`, ...indented(firstOf([first, ...others].map(candidateLine)))],
-          [forExample(context, (words) => words.map((word) => inFull(word, id, first.runId)))]
+          example(context, id, first.runId)
         )
       )
 }
 
-const inFull = (word: string, prefix: string, id: string): string =>
-  word === prefix || word === `--run=${prefix}` ? `${word.slice(0, word.length - prefix.length)}${id}` : word
+/** The typed command with the whole id. None if another word, such as a step, is equal to the prefix. */
+const example = (context: Context, prefix: string, id: string): ReadonlyArray<Hint> => {
+  const isPrefix = (word: string): boolean => word === prefix || word === `--run=${prefix}`
+  if (context.words.filter(isPrefix).length > 1) return []
+  const inFull = (word: string): string =>
+    isPrefix(word) ? `${word.slice(0, word.length - prefix.length)}${id}` : word
+  return [forExample(context, (words) => words.map(inFull))]
+}
 
 /** The typed command with other words. Its values may be secrets. */
 const forExample = (context: Context, change: (words: Context['words']) => Context['words']): Hint => ({
