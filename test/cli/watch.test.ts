@@ -96,6 +96,15 @@ test('watch of a run at rest shows its state and ends', async () => {
   expect((await place.dogear(['watch', 'none'])).code).toBe(3)
 })
 
+test('watch of a run that has not begun exits as for an interrupted one', async () => {
+  place.write('go', '')
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  await place.dogear(['fork', 'first', '--from-step', 'build', '--id', 'second'])
+  const { code, stderr } = await place.dogear(['watch', 'second'])
+  expect(code).toBe(1)
+  expect(stderr).toContain('Run second is queued: 0/2 steps done (0%)')
+})
+
 test('a line is cut by the display width of its characters, and never inside a character', () => {
   const cut = (text: string, width: number): string => Style.fitted(text, { symbols: unicode, width })
   expect(cut('日本語', 6)).toBe('日本語')
