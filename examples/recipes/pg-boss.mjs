@@ -36,7 +36,7 @@ const work = async ([job]) => {
   if (outcome._tag === 'Completed') return outcome.outputs
   // A run that sleeps gets a job for its `wakeAt`. One that waits for an answer gets its job from the program that answers.
   if (outcome._tag === 'Pending') return outcome.wakeAt && (await enqueue(id, outcome.wakeAt))
-  if (outcome.reason === 'paused') return // Its next job comes from the program that continues it.
+  if (outcome.reason === 'paused') return // the program that continues a paused run sends its next job
   // Held by another worker, because this job was delivered twice: another job looks in 5 seconds, in case that worker dies.
   if (outcome._tag === 'Refused' && outcome.retryLater) return void (await enqueue(id, 5))
   const failure = new RunFailure(outcome)

@@ -105,6 +105,15 @@ test('watch --json of a waiting run ends with what it waits for, and until when'
   expect(JSON.parse(linesOf(stdout).at(-1) ?? '')).toEqual({ event: 'RunRests', ...listed })
 })
 
+test('watch of a run that has not begun exits as for an interrupted one', async () => {
+  place.write('go', '')
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  await place.dogear(['fork', 'first', '--from-step', 'build', '--id', 'second'])
+  const { code, stderr } = await place.dogear(['watch', 'second'])
+  expect(code).toBe(1)
+  expect(stderr).toContain('Run second is queued: 0/2 steps done (0%)')
+})
+
 test('a line is cut by the display width of its characters, and never inside a character', () => {
   const cut = (text: string, width: number): string => Style.fitted(text, { symbols: unicode, width })
   expect(cut('日本語', 6)).toBe('日本語')

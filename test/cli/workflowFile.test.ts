@@ -580,6 +580,23 @@ steps:
   ])
 })
 
+test('only the evidence of a task may name what the task itself captures', () => {
+  const file = valid(`
+steps:
+  - { shell: x, capture: own, artifacts: ["\${own}"], expect: { files: ["\${own}"] } }
+  - { shell: x, capture: late, after: [[a, "\${late}"]] }
+  - wave: w
+    after: [[a, "\${own}", "\${part}"]]
+    expect: { files: ["\${part}"] }
+    groups: { one: { shell: x, capture: part } }
+`)
+  expect(unknownVariables(file, []).map((problem) => Problem.describe('w.yml', problem))).toEqual([
+    'w.yml:4:44: unknown variable "late". Set here: own',
+    'w.yml:7:23: unknown variable "part". Set here: own, late',
+    'w.yml:6:27: unknown variable "part". Set here: own, late'
+  ])
+})
+
 test('a name that no variable can have is refused without the advice to set it', () => {
   const file = valid('steps: [{ run: [a, "${DOGEAR_STEP}", "${PATH}"] }]')
   expect(unknownVariables(file, []).map(({ message }) => message)).toEqual([

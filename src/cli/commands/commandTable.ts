@@ -230,7 +230,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'watch',
     args: [RUN],
     summary: 'follow a run until it ends, pauses or waits',
-    text: '[Follows a run](#watching-a-run), also of another process, until no process works on it. Ctrl+C ends the watch and leaves the run alone. Exits with 0 if the run completed or was deleted, 1 if it failed or was interrupted, 4 if it was cancelled or moved, and 75 if it waits or is paused.',
+    text: '[Follows a run](#watching-a-run), also of another process, until no process works on it. Ctrl+C ends the watch and leaves the run alone. Exits with 0 if the run completed or was deleted, 1 if it failed, was interrupted or has not begun, 4 if it was cancelled or moved, and 75 if it waits or is paused.',
     flags: [JSON_FLAG],
     example: 'dogear watch 3f2a81c0'
   },

@@ -90,7 +90,7 @@ export const firstChange = async ({ storage }: Environment, view: RunView): Prom
 
 const CODES: Readonly<Record<Status, ExitCode>> = {
   completed: ExitCode.done,
-  queued: ExitCode.done,
+  queued: ExitCode.stepFailed,
   running: ExitCode.done,
   failed: ExitCode.stepFailed,
   interrupted: ExitCode.stepFailed,

@@ -39,9 +39,9 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
     if (step._tag === 'Sequence') inOrder(step.steps, scope)
     if (step._tag === 'Wave') inParallel(step.groups, scope)
     if (step._tag === 'Map') visit(step.each, (name) => name === ITEM || scope(name))
-    // The evidence of a task may name its own capture.
-    const own = new Set(capturedIn(step))
-    look(atEnd(step), (name) => own.has(name) || scope(name))
+    // Only the evidence of a task may name its own capture: checks see what the step sees.
+    look(evidenceOf(step), (name) => (step._tag === 'Task' && name === captureOf(step)) || scope(name))
+    look(checksIn(step)?.after.flatMap(inAction) ?? [], scope)
   }
   const inOrder = (steps: ReadonlyArray<StepEntry>, scope: Scope): void => {
     const captured = new Set<string>()
@@ -74,10 +74,9 @@ const atStart = (step: StepEntry): ReadonlyArray<Named> => [
   ...(checksIn(step)?.before.flatMap(inAction) ?? [])
 ]
 
-/** The evidence, and the checks `after`. */
-const atEnd = (step: StepEntry): ReadonlyArray<Named> => {
-  const { artifacts = [], commits = [], files = [], after = [] } = checksIn(step) ?? {}
-  return [...[...artifacts, ...commits, ...files].flatMap(inArgument), ...after.flatMap(inAction)]
+const evidenceOf = (step: StepEntry): ReadonlyArray<Named> => {
+  const { artifacts = [], commits = [], files = [] } = checksIn(step) ?? {}
+  return [...artifacts, ...commits, ...files].flatMap(inArgument)
 }
 
 const inAction = (action: Action): ReadonlyArray<Named> => {
