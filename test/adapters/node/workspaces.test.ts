@@ -22,6 +22,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { afterAll, describe, test } from 'vitest'
 import { workspaces } from '../../../src/adapters/node/index.js'
 import { branchOf } from '../../../src/adapters/node/git/worktree.js'
+import * as Unit from '../../../src/domain/workflow/Unit.js'
 import type { Worktree } from '../../../src/domain/workflow/Workspace.js'
 import * as RunError from '../../../src/public/RunError.js'
 import type { RunError as AnyError } from '../../../src/executor/errors/RunError.js'
@@ -363,6 +364,16 @@ describe('folders of steps', () => {
     const units = ['a', 'A', 'a/a', 'a/A', long, long.toLowerCase()]
     const paths = await Promise.all(units.map((unit) => right(all.stepFolder({ runId: 'r', unit }, true))))
     assert.equal(new Set(paths.map((path) => path.toLowerCase())).size, units.length)
+  })
+
+  test('items whose keys have slashes, dots or plus signs have folders of their own in the folder of their step', async () => {
+    const { all } = newRepository()
+    const step = join(await right(all.stepFolder({ runId: 'r', unit: 'pages' }, true)), '..')
+    const keys = ['../../../../x', 'a/b', 'a', 'A', '+a', '', '\0', '中'.repeat(150)]
+    const units = keys.map((key) => Unit.join('pages', key))
+    const paths = await Promise.all(units.map((unit) => right(all.stepFolder({ runId: 'r', unit }, true))))
+    assert.equal(new Set(paths).size, keys.length)
+    for (const path of paths) assert.equal(join(path, '../..'), step)
   })
 })
 
