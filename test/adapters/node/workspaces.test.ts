@@ -15,7 +15,7 @@ import {
   writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -345,6 +345,20 @@ describe('worktrees', () => {
     gitIn(other.root)('commit', '-q', '--allow-empty', '-m', 'on it')
     assert.equal((await right(repository.all.remove('s', other))).keptBranch, 'dogear/s')
     assert.equal(repository.git('log', '--format=%s', '-1', 'dogear/s'), 'on it')
+  })
+
+  test('a worktree whose .git file has a relative path is found, and its removal keeps the commits of a detached HEAD', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    const link = join(worktree.root, '.git')
+    const target = readFileSync(link, 'utf8').trim().replace('gitdir: ', '')
+    writeFileSync(link, `gitdir: ${relative(worktree.root, target)}\n`)
+    assert.equal((await right(repository.all.find('r', worktree))).there, true)
+    const git = gitIn(worktree.root)
+    git('checkout', '-q', '--detach')
+    git('commit', '-q', '--allow-empty', '-m', 'beside')
+    assert.equal((await right(repository.all.remove('r', worktree))).keptBranch, 'dogear/r.attempt-1')
+    assert.equal(repository.git('log', '--format=%s', '-1', 'dogear/r.attempt-1'), 'beside')
   })
 
   test('a worktree is removed only where Dogear makes worktrees, whatever path is recorded', async () => {

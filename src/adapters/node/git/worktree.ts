@@ -1,6 +1,6 @@
 /** Creates and removes the git worktrees of runs. */
 import { lstat, mkdir, readdir, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Worktree } from '../../../domain/workflow/Workspace.js'
@@ -154,7 +154,10 @@ const COMPLETE = 'dogear'
 /** Git's own folder for the worktree at a path, if it exists. */
 export const gitFolderOf = async (root: string): Promise<string | undefined> => {
   const folder = /^gitdir: (.+?)\r?\n?$/s.exec((await textAt(join(root, '.git'))) ?? '')?.[1]
-  return folder !== undefined && (await isFolder(folder)) ? folder : undefined
+  if (folder === undefined) return undefined
+  // With `worktree.useRelativePaths`, git writes a path relative to the worktree.
+  const absolute = resolve(root, folder)
+  return (await isFolder(absolute)) ? absolute : undefined
 }
 
 /** Returns whether a worktree holds at most its `.git` file, as when git was killed before the checkout. */
