@@ -361,6 +361,14 @@ describe('worktrees', () => {
     assert.equal(repository.git('log', '--format=%s', '-1', 'dogear/r.attempt-1'), 'beside')
   })
 
+  test('a worktree is removed while its repository is at a branch without a commit', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    repository.git('checkout', '-q', '--orphan', 'empty')
+    assert.deepEqual(await right(repository.all.remove('r', worktree)), { folders: [worktree.root] })
+    assert.equal(repository.git('branch', '--list', 'dogear/r'), '')
+  })
+
   test('a worktree is removed only where Dogear makes worktrees, whatever path is recorded', async () => {
     const repository = newRepository()
     const worktree = await made(repository)

@@ -248,7 +248,9 @@ export const forget = async ({
   await git(repository, ['worktree', 'remove', '--force', '--force', root])
   const tip = await commitAt(repository, `refs/heads/${branch}`)
   if (tip === undefined) return NOTHING
-  const others = ['HEAD', `--exclude=${branch}`, '--branches', '--remotes', '--tags']
+  // While the repository is at a branch without a commit, HEAD leads nowhere.
+  const head = (await commitAt(repository, 'HEAD^{commit}')) === undefined ? [] : ['HEAD']
+  const others = [...head, `--exclude=${branch}`, '--branches', '--remotes', '--tags']
   const own = await demand(repository, ['rev-list', '--count', tip, '--not', ...others])
   if (E.isLeft(own)) return own
   if (own.right !== '0') return E.right(branch)
