@@ -369,6 +369,15 @@ describe('worktrees', () => {
     assert.equal(repository.git('branch', '--list', 'dogear/r'), '')
   })
 
+  test('a worktree is removed while its branch is checked out in the repository, and the branch stays', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    gitIn(worktree.root)('checkout', '-q', '--detach')
+    repository.git('checkout', '-q', 'dogear/r')
+    assert.deepEqual(await right(repository.all.remove('r', worktree)), { folders: [worktree.root] })
+    assert.equal(repository.git('branch', '--show-current'), 'dogear/r')
+  })
+
   test('a worktree is removed only where Dogear makes worktrees, whatever path is recorded', async () => {
     const repository = newRepository()
     const worktree = await made(repository)

@@ -238,7 +238,7 @@ const waitForOthers = async (folder: string): Promise<void> => {
   await trying(lock, 'unlink', () => unlink(lock))
 }
 
-/** Removes a deleted worktree from git's records, and its branch unless that has commits of its own. Returns the name of a branch that is kept. */
+/** Removes a deleted worktree from git's records, and its branch unless that has commits of its own or is checked out. Returns the name of a branch that is kept. */
 export const forget = async ({
   root,
   repository,
@@ -254,6 +254,10 @@ export const forget = async ({
   const own = await demand(repository, ['rev-list', '--count', tip, '--not', ...others])
   if (E.isLeft(own)) return own
   if (own.right !== '0') return E.right(branch)
+  // Git deletes no branch that is checked out.
+  const worktrees = await demand(repository, ['worktree', 'list', '--porcelain'])
+  if (E.isLeft(worktrees)) return worktrees
+  if (worktrees.right.split('\n').includes(`branch refs/heads/${branch}`)) return NOTHING
   return E.map(() => undefined)(await demand(repository, ['branch', '--delete', '--force', branch]))
 }
 
