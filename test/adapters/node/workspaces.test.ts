@@ -378,6 +378,22 @@ describe('worktrees', () => {
     assert.equal(repository.git('branch', '--show-current'), 'dogear/r')
   })
 
+  test('the branch of a removed worktree stays if only the detached HEAD of the repository has its commits', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    gitIn(worktree.root)('commit', '-q', '--allow-empty', '-m', 'on it')
+    repository.git('checkout', '-q', '--detach', 'dogear/r')
+    assert.equal((await right(repository.all.remove('r', worktree))).keptBranch, 'dogear/r')
+  })
+
+  test('the branch of a removed worktree is deleted if the run started from a detached HEAD and made no commit', async () => {
+    const repository = newRepository()
+    repository.git('checkout', '-q', '--detach')
+    repository.git('commit', '-q', '--allow-empty', '-m', 'on no branch')
+    const worktree = await made(repository)
+    assert.equal((await right(repository.all.remove('r', worktree))).keptBranch, undefined)
+  })
+
   test('a worktree is removed only where Dogear makes worktrees, whatever path is recorded', async () => {
     const repository = newRepository()
     const worktree = await made(repository)

@@ -242,14 +242,15 @@ const waitForOthers = async (folder: string): Promise<void> => {
 export const forget = async ({
   root,
   repository,
-  branch
+  branch,
+  commit
 }: Worktree): Promise<E.Either<WorkspaceFailed, string | undefined>> => {
   // Git may have pruned the worktree already, and the repository may no longer exist.
   await git(repository, ['worktree', 'remove', '--force', '--force', root])
   const tip = await commitAt(repository, `refs/heads/${branch}`)
   if (tip === undefined) return NOTHING
-  // While the repository is at a branch without a commit, HEAD leads nowhere.
-  const head = (await commitAt(repository, 'HEAD^{commit}')) === undefined ? [] : ['HEAD']
+  // A detached HEAD keeps the commit from which the run started, but not the commits of the run once it moves on.
+  const head = (await commitAt(repository, 'HEAD^{commit}')) === commit ? [commit] : []
   const others = [...head, `--exclude=${branch}`, '--branches', '--remotes', '--tags']
   const own = await demand(repository, ['rev-list', '--count', tip, '--not', ...others])
   if (E.isLeft(own)) return own
