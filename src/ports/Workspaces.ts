@@ -109,6 +109,6 @@ export interface Workspaces {
   readonly commit: (runId: string, worktree: Worktree) => TaskEither<WorkspaceError, Option<string>>
   /** Commits uncommitted work, merges the run's branch into the branch that the run started from, and removes the worktree. */
   readonly merge: (runId: string, worktree: Worktree) => TaskEither<WorkspaceError, MergeEnd>
-  /** Deletes all folders of a run, and a branch without commits of its own. */
+  /** Deletes all folders of a run, and its branch unless that has commits of its own or is checked out. */
   readonly remove: (runId: string, workspace: Workspace | undefined) => TaskEither<WorkspaceError, RemovedWorkspace>
 }

@@ -15,13 +15,14 @@ import {
   writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { afterAll, describe, test } from 'vitest'
 import { workspaces } from '../../../src/adapters/node/index.js'
 import { branchOf } from '../../../src/adapters/node/git/worktree.js'
+import * as Unit from '../../../src/domain/workflow/Unit.js'
 import type { Worktree } from '../../../src/domain/workflow/Workspace.js'
 import * as RunError from '../../../src/public/RunError.js'
 import type { RunError as AnyError } from '../../../src/executor/errors/RunError.js'
@@ -346,6 +347,53 @@ describe('worktrees', () => {
     assert.equal(repository.git('log', '--format=%s', '-1', 'dogear/s'), 'on it')
   })
 
+  test('a worktree whose .git file has a relative path is found, and its removal keeps the commits of a detached HEAD', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    const link = join(worktree.root, '.git')
+    const target = readFileSync(link, 'utf8').trim().replace('gitdir: ', '')
+    writeFileSync(link, `gitdir: ${relative(worktree.root, target)}\n`)
+    assert.equal((await right(repository.all.find('r', worktree))).there, true)
+    const git = gitIn(worktree.root)
+    git('checkout', '-q', '--detach')
+    git('commit', '-q', '--allow-empty', '-m', 'beside')
+    assert.equal((await right(repository.all.remove('r', worktree))).keptBranch, 'dogear/r.attempt-1')
+    assert.equal(repository.git('log', '--format=%s', '-1', 'dogear/r.attempt-1'), 'beside')
+  })
+
+  test('a worktree is removed while its repository is at a branch without a commit', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    repository.git('checkout', '-q', '--orphan', 'empty')
+    assert.deepEqual(await right(repository.all.remove('r', worktree)), { folders: [worktree.root] })
+    assert.equal(repository.git('branch', '--list', 'dogear/r'), '')
+  })
+
+  test('a worktree is removed while its branch is checked out in the repository, and the branch stays', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    gitIn(worktree.root)('checkout', '-q', '--detach')
+    repository.git('checkout', '-q', 'dogear/r')
+    assert.deepEqual(await right(repository.all.remove('r', worktree)), { folders: [worktree.root] })
+    assert.equal(repository.git('branch', '--show-current'), 'dogear/r')
+  })
+
+  test('the branch of a removed worktree stays if only the detached HEAD of the repository has its commits', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    gitIn(worktree.root)('commit', '-q', '--allow-empty', '-m', 'on it')
+    repository.git('checkout', '-q', '--detach', 'dogear/r')
+    assert.equal((await right(repository.all.remove('r', worktree))).keptBranch, 'dogear/r')
+  })
+
+  test('the branch of a removed worktree is deleted if the run started from a detached HEAD and made no commit', async () => {
+    const repository = newRepository()
+    repository.git('checkout', '-q', '--detach')
+    repository.git('commit', '-q', '--allow-empty', '-m', 'on no branch')
+    const worktree = await made(repository)
+    assert.equal((await right(repository.all.remove('r', worktree))).keptBranch, undefined)
+  })
+
   test('a worktree is removed only where Dogear makes worktrees, whatever path is recorded', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
@@ -363,6 +411,16 @@ describe('folders of steps', () => {
     const units = ['a', 'A', 'a/a', 'a/A', long, long.toLowerCase()]
     const paths = await Promise.all(units.map((unit) => right(all.stepFolder({ runId: 'r', unit }, true))))
     assert.equal(new Set(paths.map((path) => path.toLowerCase())).size, units.length)
+  })
+
+  test('items whose keys have slashes, dots or plus signs have folders of their own in the folder of their step', async () => {
+    const { all } = newRepository()
+    const step = join(await right(all.stepFolder({ runId: 'r', unit: 'pages' }, true)), '..')
+    const keys = ['../../../../x', 'a/b', 'a', 'A', '+a', '', '\0', '中'.repeat(150)]
+    const units = keys.map((key) => Unit.join('pages', key))
+    const paths = await Promise.all(units.map((unit) => right(all.stepFolder({ runId: 'r', unit }, true))))
+    assert.equal(new Set(paths).size, keys.length)
+    for (const path of paths) assert.equal(join(path, '../..'), step)
   })
 })
 

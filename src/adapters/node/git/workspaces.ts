@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { sha256 } from '../../../domain/data/Digest.js'
 import type { OwnWorkspace, Workspace } from '../../../domain/workflow/Workspace.js'
-import { names as namesOf } from '../../../domain/workflow/Unit.js'
+import { join as pathOf, names as namesOf } from '../../../domain/workflow/Unit.js'
 import type {
   FoundWorkspace,
   StepFolder,
@@ -242,8 +242,8 @@ const nextNumber = async (folder: string): Promise<number> => {
 /** Most file systems limit a name to 255 bytes. */
 const MAX_NAME = 200
 
-/** Different names map to different folders, also on a file system that ignores case. */
+/** Different names map to different folders, also on a file system that ignores case. The key of an item may be any string. */
 const folderName = (name: string): string => {
-  const escaped = name.replace(/[A-Z]/g, (letter) => `+${letter.toLowerCase()}`)
+  const escaped = pathOf(undefined, name).replace(/[A-Z]/g, (letter) => `+${letter.toLowerCase()}`)
   return escaped.length <= MAX_NAME ? escaped : `=${sha256(name)}`
 }

@@ -1,6 +1,6 @@
 /** Creates and removes the git worktrees of runs. */
 import { lstat, mkdir, readdir, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Worktree } from '../../../domain/workflow/Workspace.js'
@@ -154,7 +154,10 @@ const COMPLETE = 'dogear'
 /** Git's own folder for the worktree at a path, if it exists. */
 export const gitFolderOf = async (root: string): Promise<string | undefined> => {
   const folder = /^gitdir: (.+?)\r?\n?$/s.exec((await textAt(join(root, '.git'))) ?? '')?.[1]
-  return folder !== undefined && (await isFolder(folder)) ? folder : undefined
+  if (folder === undefined) return undefined
+  // With `worktree.useRelativePaths`, git writes a path relative to the worktree.
+  const absolute = resolve(root, folder)
+  return (await isFolder(absolute)) ? absolute : undefined
 }
 
 /** Returns whether a worktree holds at most its `.git` file, as when git was killed before the checkout. */
@@ -235,20 +238,27 @@ const waitForOthers = async (folder: string): Promise<void> => {
   await trying(lock, 'unlink', () => unlink(lock))
 }
 
-/** Removes a deleted worktree from git's records, and its branch unless that has commits of its own. Returns the name of a branch that is kept. */
+/** Removes a deleted worktree from git's records, and its branch unless that has commits of its own or is checked out. Returns the name of a branch that is kept. */
 export const forget = async ({
   root,
   repository,
-  branch
+  branch,
+  commit
 }: Worktree): Promise<E.Either<WorkspaceFailed, string | undefined>> => {
   // Git may have pruned the worktree already, and the repository may no longer exist.
   await git(repository, ['worktree', 'remove', '--force', '--force', root])
   const tip = await commitAt(repository, `refs/heads/${branch}`)
   if (tip === undefined) return NOTHING
-  const others = ['HEAD', `--exclude=${branch}`, '--branches', '--remotes', '--tags']
+  // A detached HEAD keeps the commit from which the run started, but not the commits of the run once it moves on.
+  const head = (await commitAt(repository, 'HEAD^{commit}')) === commit ? [commit] : []
+  const others = [...head, `--exclude=${branch}`, '--branches', '--remotes', '--tags']
   const own = await demand(repository, ['rev-list', '--count', tip, '--not', ...others])
   if (E.isLeft(own)) return own
   if (own.right !== '0') return E.right(branch)
+  // Git deletes no branch that is checked out.
+  const worktrees = await demand(repository, ['worktree', 'list', '--porcelain'])
+  if (E.isLeft(worktrees)) return worktrees
+  if (worktrees.right.split('\n').includes(`branch refs/heads/${branch}`)) return NOTHING
   return E.map(() => undefined)(await demand(repository, ['branch', '--delete', '--force', branch]))
 }
 
