@@ -23,6 +23,7 @@ export interface StorageProcess {
 }
 
 interface Waiting {
+  readonly method: Request['method']
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
 }
@@ -133,6 +134,9 @@ const settle = (link: Link, reply: Reply): void => {
       link.lost.get(keyOf(reply.claim))?.abort(receivedError(reply.reason))
       return
     case 'Returned':
+      // At once: a `Lost` that arrived together with this reply is settled before the promise continues.
+      if (link.waiting.get(reply.id)?.method === 'claim')
+        watchClaim(link, reply.result as E.Either<StorageError, Granted>)
       link.waiting.get(reply.id)?.resolve(reply.result)
       break
     case 'Rejected':
@@ -143,11 +147,20 @@ const settle = (link: Link, reply: Reply): void => {
   unrefIfIdle(link)
 }
 
+interface Granted {
+  readonly claim: SentClaim
+  readonly stored: Claimed['stored']
+}
+
+const watchClaim = ({ lost }: Link, result: E.Either<StorageError, Granted>): void => {
+  if (E.isRight(result)) lost.set(keyOf(result.right.claim), new AbortController())
+}
+
 const call = (link: Link, method: Request['method'], args: ReadonlyArray<unknown>): Promise<unknown> => {
   if (link.hasEnded) return Promise.reject(new Error('The process of the store has ended'))
   return new Promise((resolve, reject) => {
     link.calls += 1
-    link.waiting.set(link.calls, { resolve, reject })
+    link.waiting.set(link.calls, { method, resolve, reject })
     link.child.ref()
     channelOf(link.child)?.ref?.()
     // If the process dies before it receives the message, its death rejects the call.
@@ -166,18 +179,11 @@ const sentClaim = ({ runId, epoch }: SentClaim): SentClaim => ({ runId, epoch })
 
 const storageOver = (link: Link): CheckpointStorage => ({
   claim: (runId, owner, options) => async () => {
-    const returned = await remote<{ claim: SentClaim; stored: Claimed['stored'] }>(
-      link,
-      'claim',
-      runId,
-      owner,
-      options
-    )()
+    const returned = await remote<Granted>(link, 'claim', runId, owner, options)()
     if (E.isLeft(returned)) return returned
     const { claim, stored } = returned.right
-    const lost = new AbortController()
-    link.lost.set(keyOf(claim), lost)
-    return E.right({ claim: { ...claim, lost: lost.signal }, stored })
+    const { signal } = link.lost.get(keyOf(claim)) as AbortController
+    return E.right({ claim: { ...claim, lost: signal }, stored })
   },
   save: (claim, revisions) => async () => {
     const sent = revisions.map(({ revision, change, checkpoint, summary }): SentRevision => ({

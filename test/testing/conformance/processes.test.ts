@@ -133,6 +133,17 @@ describe('a store in its own process', () => {
     expect([error.name, error.message]).toEqual(['TypeError', 'thrown there'])
   })
 
+  test('a claim that is lost when it is granted is lost for the caller, too', async () => {
+    const { storage } = await storing(
+      `const lost = new AbortController()\nexport const storage = () => ({${NOTHING},
+  claim: (runId) => async () => ({ _tag: 'Right', right: { claim: { runId, epoch: 1, lost: AbortSignal.abort('late') }, stored: { _tag: 'None' } } }) })`
+    )
+    const ids = Array.from({ length: 50 }, (_, index) => `r-${index}`)
+    const granted = await Promise.all(ids.map((id) => storage.claim(id, { host: 'here', pid: 1 })()))
+    await storage.list()()
+    expect(granted.map((one) => E.isRight(one) && one.right.claim.lost.aborted)).toEqual(ids.map(() => true))
+  })
+
   test('when the process of the store loses a claim, the caller sees that before the next answer arrives', async () => {
     const { storage } = await odd()
     const granted = await storage.claim('a', { host: 'here', pid: 1 })()
