@@ -7,6 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../domain/data/Json.js'
+import { kindOf } from '../../domain/data/Options.js'
 import type { CheckpointStorage, Claimed, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Method, Reply, Request, SentClaim, SentRevision, Start } from './storageProcessMessages.js'
 import { exitOf, keyOf, receivedCause, receivedError } from './storageProcessMessages.js'
@@ -72,6 +73,12 @@ export const storageProcess = async (
   exportName = 'storage',
   argument?: Json
 ): Promise<StorageProcess> => {
+  if (typeof module !== 'string' && typeof (Object(module) as Partial<URL>).href !== 'string')
+    return Promise.reject(
+      new Error(
+        `storageProcess needs the URL or path of a module, not ${kindOf(module)}; pass one, such as './store.mjs'`
+      )
+    )
   const file = childFile()
   if (file === undefined)
     return Promise.reject(

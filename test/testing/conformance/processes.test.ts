@@ -111,6 +111,9 @@ describe('a store in its own process', () => {
     await expect(storing('export const storage = async () => ({})')).rejects.toThrow(
       /`storage` of .* must return a CheckpointStorage, not an object; it needs the functions claim, .*loadRevision/
     )
+    await expect(storageProcess(undefined as unknown as string)).rejects.toThrow(
+      "storageProcess needs the URL or path of a module, not undefined; pass one, such as './store.mjs'"
+    )
     await expect(storing('process.exit(3)')).rejects.toThrow(/^The process of the store has ended: exit code 3$/)
   })
 
