@@ -164,7 +164,7 @@ export interface KeptSummary extends Summary {
 /**
  * One listed run. `summary`: that of its newest saved revision, unchanged. Absent if the store keeps none or cannot be certain that it
  * is the newest: the run is then loaded. `isAbandoned`: the run was claimed and never saved, has no owner, and is old
- * enough that no claim of it is in progress. `prune` removes it if it cannot be loaded either.
+ * enough that no claim of it is in progress. `prune` removes it if `load` finds no checkpoint.
  *
  * @category model
  */
@@ -272,7 +272,7 @@ export interface UnsupportedFormat {
 }
 
 /**
- * The checkpoint exceeds the limit. `biggest`: its largest values, largest first.
+ * A checkpoint, a file or an artifact exceeds the limit. `biggest`: the largest values of a checkpoint, largest first; else empty.
  *
  * @category errors
  */

@@ -43,7 +43,7 @@ export interface EventUnit {
  * - `StepStarted`: an attempt of a unit is recorded and starts now. `summary`: its one-line description; `attempt`: from 1.
  * - `StepRetrying`: an attempt failed and another one follows. `attempt`: the number of the failed one; `maxAttempts`: the maximum
  *   of the policy; `delayMillis`: the delay before the next; `error`: why it failed.
- * - `StepCompleted`: a unit completed, or all parts of a composite did. `attempts`: their number; `durationMillis`: of the last
+ * - `StepCompleted`: a unit completed, or all parts of a composite did. `attempts`: how many it took; `durationMillis`: of the last
  *   attempt; of a composite the time in which a part of it ran or waited, over all processes.
  * - `JobSubmitted`: a unit has submitted its job and waits. `job`: the return value of the submission, if any.
  * - `StepWaiting`: a unit waits, until a time or for an answer. `wait`: what for.

@@ -7,6 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../domain/data/Json.js'
+import { kindOf } from '../../domain/data/Options.js'
 import type { CheckpointStorage, Claimed, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Method, Reply, Request, SentClaim, SentRevision, Start } from './storageProcessMessages.js'
 import { exitOf, keyOf, receivedCause, receivedError } from './storageProcessMessages.js'
@@ -23,6 +24,7 @@ export interface StorageProcess {
 }
 
 interface Waiting {
+  readonly method: Request['method']
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
 }
@@ -71,6 +73,12 @@ export const storageProcess = async (
   exportName = 'storage',
   argument?: Json
 ): Promise<StorageProcess> => {
+  if (typeof module !== 'string' && typeof (Object(module) as Partial<URL>).href !== 'string')
+    return Promise.reject(
+      new Error(
+        `storageProcess needs the URL or path of a module, not ${kindOf(module)}; pass one, such as './store.mjs'`
+      )
+    )
   const file = childFile()
   if (file === undefined)
     return Promise.reject(
@@ -133,6 +141,9 @@ const settle = (link: Link, reply: Reply): void => {
       link.lost.get(keyOf(reply.claim))?.abort(receivedError(reply.reason))
       return
     case 'Returned':
+      // At once: a `Lost` that arrived together with this reply is settled before the promise continues.
+      if (link.waiting.get(reply.id)?.method === 'claim')
+        watchClaim(link, reply.result as E.Either<StorageError, Granted>)
       link.waiting.get(reply.id)?.resolve(reply.result)
       break
     case 'Rejected':
@@ -143,11 +154,20 @@ const settle = (link: Link, reply: Reply): void => {
   unrefIfIdle(link)
 }
 
+interface Granted {
+  readonly claim: SentClaim
+  readonly stored: Claimed['stored']
+}
+
+const watchClaim = ({ lost }: Link, result: E.Either<StorageError, Granted>): void => {
+  if (E.isRight(result)) lost.set(keyOf(result.right.claim), new AbortController())
+}
+
 const call = (link: Link, method: Request['method'], args: ReadonlyArray<unknown>): Promise<unknown> => {
   if (link.hasEnded) return Promise.reject(new Error('The process of the store has ended'))
   return new Promise((resolve, reject) => {
     link.calls += 1
-    link.waiting.set(link.calls, { resolve, reject })
+    link.waiting.set(link.calls, { method, resolve, reject })
     link.child.ref()
     channelOf(link.child)?.ref?.()
     // If the process dies before it receives the message, its death rejects the call.
@@ -166,18 +186,11 @@ const sentClaim = ({ runId, epoch }: SentClaim): SentClaim => ({ runId, epoch })
 
 const storageOver = (link: Link): CheckpointStorage => ({
   claim: (runId, owner, options) => async () => {
-    const returned = await remote<{ claim: SentClaim; stored: Claimed['stored'] }>(
-      link,
-      'claim',
-      runId,
-      owner,
-      options
-    )()
+    const returned = await remote<Granted>(link, 'claim', runId, owner, options)()
     if (E.isLeft(returned)) return returned
     const { claim, stored } = returned.right
-    const lost = new AbortController()
-    link.lost.set(keyOf(claim), lost)
-    return E.right({ claim: { ...claim, lost: lost.signal }, stored })
+    const { signal } = link.lost.get(keyOf(claim)) as AbortController
+    return E.right({ claim: { ...claim, lost: signal }, stored })
   },
   save: (claim, revisions) => async () => {
     const sent = revisions.map(({ revision, change, checkpoint, summary }): SentRevision => ({

@@ -31,7 +31,7 @@ export interface Command {
   readonly graceMillis: number
   /** The most bytes of standard output to keep. */
   readonly captureBytes: number
-  /** Values of 4 or more characters that are replaced with `***` in all output, as are such lines of them, and their forms with JSON escapes. */
+  /** Values to redact: in all output `***` replaces each of 4 or more characters, each such line of one, and their forms with JSON escapes. */
   readonly secrets?: ReadonlyArray<string>
   /** Receives every piece of output as it arrives. Must not throw. */
   readonly onOutput: (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void

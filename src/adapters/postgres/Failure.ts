@@ -32,8 +32,14 @@ const UNCONNECTED: ReadonlySet<unknown> = new Set(['connect', 'getaddrinfo'])
 const UNSENT = /timeout exceeded when trying to connect|timeout expired|not queryable|connection timeout/i
 const CUT = /connection terminated|connection ended|query read timeout|client was closed/i
 
+/** If a host has several addresses, Node reports one error with those of all attempts. */
+const isUnconnected = (cause: unknown): boolean => {
+  const { syscall, errors } = Object(cause) as Readonly<Record<string, unknown>>
+  return UNCONNECTED.has(syscall) || (Array.isArray(errors) && errors.length > 0 && errors.every(isUnconnected))
+}
+
 export const failureOf = (cause: unknown): Failure<never> => {
-  const { code, severity, message, syscall } = Object(cause) as Readonly<Record<string, unknown>>
+  const { code, severity, message } = Object(cause) as Readonly<Record<string, unknown>>
   const known = typeof code === 'string' ? code : undefined
   if (known !== undefined && severity !== undefined)
     return {
@@ -47,7 +53,7 @@ export const failureOf = (cause: unknown): Failure<never> => {
       code: known,
       cause,
       isTransient: BROKEN.test(known),
-      effect: UNCONNECTED.has(syscall) ? 'none' : 'unknown'
+      effect: isUnconnected(cause) ? 'none' : 'unknown'
     }
   const text = typeof message === 'string' ? message : ''
   if (UNSENT.test(text)) return { code: 'ETIMEDOUT', cause, isTransient: true, effect: 'none' }

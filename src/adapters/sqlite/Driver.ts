@@ -1,7 +1,7 @@
 /** What the store needs of a SQLite driver. `better-sqlite3` and `node:sqlite` fit; neither is imported. */
 
 /**
- * A value that a statement is bound to.
+ * A value that is bound to a parameter of a statement.
  *
  * @category model
  */

@@ -6,7 +6,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, test } from 'vitest'
 import type { Exposure } from '../../../src/adapters/json-file/index.js'
-import { fileArchive, fileArtifacts, fileRequests, jsonFileStorage } from '../../../src/adapters/json-file/index.js'
+import {
+  describeExposure,
+  fileArchive,
+  fileArtifacts,
+  fileRequests,
+  jsonFileStorage
+} from '../../../src/adapters/json-file/index.js'
 import { RunError } from '../../../src/index.js'
 import { assertLoads, left, OTHER, right, seed } from '../../../src/testing/conformance/fixtures.js'
 import { digestOf, folder, journalOf, next, placesOf } from './kit.js'
@@ -224,6 +230,15 @@ describe.runIf(process.platform !== 'win32')('warnings of a claim', () => {
       }
     }
   )
+
+  test('the command in a warning quotes a folder that a shell would split', () => {
+    const by = { by: 'everybody', how: 'replace' } as const
+    assert.match(
+      describeExposure({ where: "/srv/it's mine", ...by }),
+      /run: chmod go-w '\/srv\/it'\\''s mine' \(or chmod \+t\)$/
+    )
+    assert.match(describeExposure({ where: '/srv/mine', ...by }), /run: chmod go-w \/srv\/mine \(or chmod \+t\)$/)
+  })
 
   test('onExposed checks the target of a link, not the link', async () => {
     const [real, link] = [await twoRuns(), join(folder(), 'link')]

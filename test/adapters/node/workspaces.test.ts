@@ -404,6 +404,13 @@ describe('worktrees', () => {
   })
 })
 
+test('a worktree of a folder that does not exist is refused with the folder, not as if git were missing', async () => {
+  const missing = join(newFolder(), 'missing')
+  const refused = await workspaces(join(newFolder(), 'state'), missing).plan('r', 'worktree')()
+  assert.ok(E.isLeft(refused) && refused.left._tag === 'WorkspaceFailed')
+  assert.deepEqual([refused.left.code, refused.left.why], ['ENOTDIR', `no such folder: ${missing}`])
+})
+
 describe('folders of steps', () => {
   test('different steps and groups have different folders, even if the file system ignores case', async () => {
     const { all } = newRepository()

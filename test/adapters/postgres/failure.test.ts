@@ -14,6 +14,14 @@ test.each(['connect', 'getaddrinfo'])('a statement whose connection failed at %s
   assert.equal(failureOf(cause).effect, 'none')
 })
 
+test('a statement that could connect to no address of its host had no effect, and is repeated', () => {
+  const errors = ['::1', '127.0.0.1'].map((address) =>
+    Object.assign(new Error(address), { code: 'ECONNREFUSED', syscall: 'connect', address })
+  )
+  const failure = failureOf(Object.assign(new AggregateError(errors), { code: 'ECONNREFUSED' }))
+  assert.deepEqual([failure.effect, failure.isTransient], ['none', true])
+})
+
 /** The answers of a server whose run is free at each load and held at each claim. */
 const ANSWERS: ReadonlyArray<readonly [statement: RegExp, row: object]> = [
   [/to_regclass/, { present: true, synchronous_commit: 'on', fsync: 'on' }],

@@ -111,6 +111,9 @@ describe('a store in its own process', () => {
     await expect(storing('export const storage = async () => ({})')).rejects.toThrow(
       /`storage` of .* must return a CheckpointStorage, not an object; it needs the functions claim, .*loadRevision/
     )
+    await expect(storageProcess(undefined as unknown as string)).rejects.toThrow(
+      "storageProcess needs the URL or path of a module, not undefined; pass one, such as './store.mjs'"
+    )
     await expect(storing('process.exit(3)')).rejects.toThrow(/^The process of the store has ended: exit code 3$/)
   })
 
@@ -131,6 +134,17 @@ describe('a store in its own process', () => {
     const error = await rejected((await odd()).storage)
     assert.ok(error instanceof Error)
     expect([error.name, error.message]).toEqual(['TypeError', 'thrown there'])
+  })
+
+  test('a claim that is lost when it is granted is lost for the caller, too', async () => {
+    const { storage } = await storing(
+      `const lost = new AbortController()\nexport const storage = () => ({${NOTHING},
+  claim: (runId) => async () => ({ _tag: 'Right', right: { claim: { runId, epoch: 1, lost: AbortSignal.abort('late') }, stored: { _tag: 'None' } } }) })`
+    )
+    const ids = Array.from({ length: 50 }, (_, index) => `r-${index}`)
+    const granted = await Promise.all(ids.map((id) => storage.claim(id, { host: 'here', pid: 1 })()))
+    await storage.list()()
+    expect(granted.map((one) => E.isRight(one) && one.right.claim.lost.aborted)).toEqual(ids.map(() => true))
   })
 
   test('when the process of the store loses a claim, the caller sees that before the next answer arrives', async () => {

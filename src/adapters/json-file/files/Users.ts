@@ -82,10 +82,11 @@ const foldersAbove = (path: string): ReadonlyArray<string> => {
  * @category destructors
  */
 export const describeExposure = ({ where, by, how }: Exposure): string => {
+  const path = /^[\w@%+=:,./-]+$/.test(where) ? where : `'${where.replaceAll("'", `'\\''`)}'`
   const who = { everybody: 'every user', group: 'every user of its group', owner: 'the user who owns it' }[by]
   return how === 'write'
-    ? `${where}: ${who} can write to it and delete or move the state of runs; run: chmod go-w ${where}`
+    ? `${where}: ${who} can write to it and delete or move the state of runs; run: chmod go-w ${path}`
     : `${where}: ${who} can delete or move its contents, including the state of runs; ${
-        by === 'owner' ? 'run as that user or keep the state elsewhere' : `run: chmod go-w ${where} (or chmod +t)`
+        by === 'owner' ? 'run as that user or keep the state elsewhere' : `run: chmod go-w ${path} (or chmod +t)`
       }`
 }

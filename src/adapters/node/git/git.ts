@@ -11,7 +11,7 @@ export interface GitEnd {
   readonly cause?: unknown
 }
 
-/** git could not be started, or a signal ended it. `code` is the system's. */
+/** git could not be started, a signal ended it, or its output was too long. `code`: of the system, the signal, or Node's. */
 export interface NoGitEnd {
   readonly code: string
   readonly message: string
@@ -47,13 +47,11 @@ export const git = (
     const child = execFile('git', [...args], options, (error, stdout, stderr) => {
       if (error === null) return done(E.right({ code: 0, stdout, stderr }))
       if (typeof error.code === 'number') return done(E.right({ code: error.code, stdout, stderr, cause: error }))
+      // Node reports a missing folder as it does a missing git.
+      if (error.code === 'ENOENT' && !existsSync(folder))
+        return done(E.left({ code: 'ENOTDIR', message: `no such folder: ${folder}`, cause: error }))
       const code = typeof error.code === 'string' ? error.code : (error.signal ?? 'UNKNOWN')
-      const message =
-        typeof error.signal === 'string'
-          ? `it was ended by ${error.signal}`
-          : existsSync(folder)
-            ? error.message
-            : `no such folder: ${folder}`
+      const message = typeof error.signal === 'string' ? `it was ended by ${error.signal}` : error.message
       done(E.left({ code, message, cause: error }))
     })
     child.stdin?.on('error', () => undefined)

@@ -11,10 +11,10 @@ import { git } from './git.js'
 
 type Reading<A> = Promise<E.Either<TreeUnreadable, A>>
 
-/** The size of the read buffer. */
+/** The greatest size of the read buffer. */
 const CHUNK_BYTES = 1_048_576
 
-/** The first read of a file may need more than its size, because it may grow and files in /proc report 0. */
+/** The least size of the read buffer, because a file may grow and files in /proc report the size 0. */
 const LEAST_BYTES = 2_048
 
 const HASH = /^[0-9a-f]{4,64}$/i
