@@ -10,6 +10,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync
 } from 'node:fs'
@@ -191,6 +192,17 @@ describe('the content at a path', () => {
     writeFileSync(join(folder, 'a.txt'), 'hello')
     const stopped = await workingTree(folder).content('.', AbortSignal.abort())()
     assert.ok(E.isLeft(stopped) && stopped.left.code === 'ABORTED')
+  })
+
+  test('a folder counts as present if a file in it is deleted while it is read', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'a'), '')
+    truncateSync(join(folder, 'a'), 200_000_000)
+    const without = await right(workingTree(folder).content('.'))
+    writeFileSync(join(folder, 'b'), '')
+    const reading = workingTree(folder).content('.')()
+    setTimeout(() => rmSync(join(folder, 'b')), 20)
+    assert.deepEqual(await reading, E.right(without))
   })
 
   test('an unreadable path is an error and does not count as missing', async () => {

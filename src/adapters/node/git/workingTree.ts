@@ -158,7 +158,10 @@ const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
 
 const STOPPED = Object.assign(new Error('the read was stopped'), { code: 'ABORTED' })
 
-/** Hashes the names in order, each with the kind and digest of its entry, so that different folders have different digests. */
+/**
+ * Hashes the names in order, each with the kind and digest of its entry, so that different folders have different digests. Skips an entry that is
+ * deleted meanwhile.
+ */
 const contentOfFolder = async (scan: Scan, path: Buffer): Promise<Content> => {
   const hash = createHash('sha256')
   let total = 0
@@ -166,10 +169,15 @@ const contentOfFolder = async (scan: Scan, path: Buffer): Promise<Content> => {
   for (const name of names.toSorted((a, b) => a.compare(b))) {
     const inside = Buffer.concat([path, Buffer.from(sep), name])
     if (scan.excluded.has(key(inside))) continue
-    const stats = await lstat(inside)
-    const { size, sha256 } = await contentOf(scan, inside, stats)
+    const entry = await ifPresent(key(inside), async () => {
+      const stats = await lstat(inside)
+      return O.some({ ...(await contentOf(scan, inside, stats)), kind: kindOf(stats) })
+    })
+    if (E.isLeft(entry)) return await Promise.reject(entry.left.cause as Error)
+    if (O.isNone(entry.right)) continue
+    const { size, sha256, kind } = entry.right.value
     total += size
-    hash.update(JSON.stringify([key(name), kindOf(stats), sha256]))
+    hash.update(JSON.stringify([key(name), kind, sha256]))
   }
   return { size: total, sha256: hash.digest('hex') }
 }

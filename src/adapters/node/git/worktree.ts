@@ -238,7 +238,10 @@ const waitForOthers = async (folder: string): Promise<void> => {
   await trying(lock, 'unlink', () => unlink(lock))
 }
 
-/** Removes a deleted worktree from git's records, and its branch unless that has commits of its own or is checked out. Returns the name of a branch that is kept. */
+/**
+ * Removes a deleted worktree from git's records, and its branch unless that has commits of its own or is checked out. Returns the name of a branch
+ * that is kept for its commits.
+ */
 export const forget = async ({
   root,
   repository,
