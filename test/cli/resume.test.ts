@@ -948,7 +948,7 @@ describe('damaged state', () => {
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect(code).toBe(6)
     expect(stderr).toMatch(
-      /^Run r stopped: \/.+\/runs\/r was deleted or moved while the run was active\. Nothing was written since/m
+      /^Run r stopped: \/.+\/runs\/r was deleted or moved while the run was active\. Put it back and resume/m
     )
     expect(place.exists('never')).toBe(false)
   })
