@@ -55,6 +55,8 @@ test.each([['resume'], ['plan']])(
       'To resume it anyway:',
       '  dogear resume bad0 --reopen'
     ])
+    const forced = await place.dogear(['resume', 'bad0', '--from-step', 'only'])
+    expect(linesOf(forced.stderr).at(-1)).toBe('  dogear resume bad0 --from-step only --reopen')
     const shown = await place.dogear(['show', 'bad0'])
     expect(shown.stderr).toBe('It is cancelled. To resume it anyway:\n  dogear resume bad0 --reopen\n')
     expect(linesOf((await place.dogear(['verify', 'bad0'])).stdout)).toContain('      dogear resume bad0 --reopen')

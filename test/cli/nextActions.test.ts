@@ -285,6 +285,19 @@ describe('an unreadable run', () => {
     expect((await place.dogear(['resume'])).code).toBe(5)
   })
 
+  test('verify calls a run of a newer format unreadable, and not damaged', async () => {
+    within({ 'two.yml': two })
+    await place.dogear(['run', 'two.yml', '--id', 'newer'])
+    await place.shell(
+      `sed -i 's/"format": *1/"format": 9/' .dogear/runs/newer/checkpoint.json .dogear/runs/newer/history/*`
+    )
+    const { code, stdout } = await place.dogear(['verify'])
+    expect([code, stdout]).toEqual([
+      5,
+      expect.stringMatching(/newer {2}unreadable: .* has format 9, .*; upgrade Dogear\n/)
+    ])
+  })
+
   test('an unreadable run is listed last, and in no list that is filtered by status', async () => {
     within({ 'two.yml': two })
     for (const id of ['broken', 'whole']) await place.dogear(['run', 'two.yml', '--id', id])

@@ -169,7 +169,9 @@ test('a pause of a failed or paused run prints the status of the run and writes 
   expect((await place.shell('ls -laR .dogear')).stdout).toBe(before)
   expect((await place.dogear(['pause', 'none'])).code).toBe(3)
   await paused(await started())
+  const files = (await place.shell('ls -laR .dogear')).stdout
   expect(await place.dogear(['pause', 'r'])).toMatchObject({ code: 0, stdout: 'Run r is paused already\n' })
+  expect((await place.shell('ls -laR .dogear')).stdout).toBe(files)
 })
 
 test('a damaged request pauses the run and is reported with its problem', async () => {

@@ -67,7 +67,7 @@ describe('`run --from-step`', () => {
     expect(shown.input).toEqual({ who: 'bob' })
   })
 
-  test('if no earlier run has the given --input, run --from-step resumes the newest run with that input', async () => {
+  test('if no earlier run has the given --input, run --from-step gives it to the newest run', async () => {
     await runs()
     expect((await place.dogear(['run', 'w.yml', '--from-step', 'two', '--input', 'who=dora'])).code).toBe(0)
     expect(place.read('log')).toBe('third two dora\nthird three dora\n')

@@ -135,8 +135,24 @@ describe('the chosen workflow', () => {
         .stderr
     ).toContain(`${place.folder}/w.yml`)
     expect(stderr).toContain('  dogear run NEWPATH --id r --resume\n')
+    const from = await place.dogear(['resume', 'r', '--from-step', 'two'])
+    expect(from.stderr).toContain('  dogear run NEWPATH --run r --from-step two\n')
     place.write('fixed', '')
+    expect((await place.shell('dogear run gone.yml --run r --from-step two')).code).toBe(0)
     expect((await place.shell('dogear run gone.yml --id r --resume')).code).toBe(0)
+  })
+
+  test('a missing workflow file of a cancelled or forced run can only be restored', async () => {
+    await failedRun('r')
+    await place.dogear(['cancel', 'r'])
+    await place.shell('mv w.yml gone.yml')
+    for (const flag of ['--reopen', '--force']) {
+      const { code, stderr } = await place.dogear(['resume', 'r', flag])
+      expect([code, stderr]).toEqual([
+        2,
+        'dogear: Cannot read workflow w.yml: the file does not exist\nRun r was started from it; restore it, then resume\n'
+      ])
+    }
   })
 
   const abc = (...steps: readonly string[]): string =>
@@ -935,7 +951,7 @@ describe('damaged state', () => {
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect(code).toBe(6)
     expect(stderr).toMatch(
-      /^Run r stopped: \/.+\/runs\/r was deleted or moved while the run was active\. Nothing was written since/m
+      /^Run r stopped: \/.+\/runs\/r was deleted or moved while the run was active\. Put it back and resume/m
     )
     expect(place.exists('never')).toBe(false)
   })

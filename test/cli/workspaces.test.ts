@@ -286,7 +286,9 @@ describe('the place of a worktree', () => {
     ['where its branch exists', `${begin}\ngit branch dogear/r`, 'Branch dogear/r of'],
     ['where a branch stands in the way of its name', `${begin}\ngit branch dogear`, 'Branch dogear of']
   ])('a run with a worktree is refused %s, and writes nothing', async (_, setUp, said) => {
-    expect((await refused(setUp)).stderr).toContain(said)
+    const { stderr } = await refused(setUp)
+    expect(stderr).toContain(said)
+    expect(stderr).not.toContain('the worktree starts from the last commit')
   })
 
   test('a run with a worktree is refused without git, and writes nothing', async () => {

@@ -95,7 +95,7 @@ describe('runOrResume without an input', () => {
     assert.deepEqual(process.calls.slice(0, process.calls.indexOf('claim')), ['load'])
   })
 
-  test('a refused start of a program that accepts undefined as input says what its input has', async () => {
+  test('a start without input is refused even if the codec accepts undefined, and the error names the fields of the input', async () => {
     const program = pipe(
       Program.start('optional', { input: t.union([Order, t.undefined]) }),
       Program.step('one', { run: () => TE.right(1) })

@@ -222,16 +222,18 @@ describe('a stop', () => {
     }
   })
 
-  test('the stopped attempt of an idempotent step is repeated, whatever outcome the attempt reports', async () => {
+  test.each([
+    StepFailure.transient(StepError.make('Aborted', 'nothing was sent'), 'notApplied'),
+    StepFailure.permanent(StepError.make('Aborted', 'lost'), 'unknown')
+  ])('the stopped attempt of an idempotent step is repeated if it fails: $_tag, $outcome', async (failure) => {
     const process = newProcess()
-    const rolledBack = StepFailure.transient(StepError.make('Aborted', 'nothing was sent'), 'notApplied')
     const program = Program.fromSteps('copy', [
       task('copy', {
         run: ({ signal, attempt }) => {
           process.world.log.push(`attempt ${attempt}`)
           return pipe(
             TE.fromTask(process.clock.sleep(1000, signal)),
-            TE.chain(() => (signal.aborted ? TE.left(rolledBack) : TE.right(1)))
+            TE.chain(() => (signal.aborted ? TE.left(failure) : TE.right(1)))
           )
         }
       })

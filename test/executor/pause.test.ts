@@ -661,7 +661,7 @@ describe('uncommitted work', () => {
     assert.deepEqual((await pausedIn({ commit: true, loads: 1 })).committed, ['Interrupted'])
   })
 
-  test('uncommitted work stays if another owner claimed the run meanwhile, and no pointer is written', async () => {
+  test('uncommitted work stays if the owner lost its claim meanwhile, and no pointer is written', async () => {
     const { committed, pointer } = await pausedIn({ commit: true, onInterrupted: ({ data }) => memoryStorage(data) })
     assert.deepEqual(committed, [])
     assert.equal(pointer, undefined)

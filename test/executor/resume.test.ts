@@ -500,9 +500,11 @@ describe('stored content', () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const process = newProcess(world, { around: recovered('Recovered') })
+    const before = await stored(process.storage)
     const onRecovered = () => Promise.reject(new Error('the terminal was closed'))
     const { cause } = refused(await process.perform(resume(five(world.log), 'r', { onRecovered })), 'RecoveryRefused')
     assert.match(String(cause), /terminal was closed/)
+    assert.deepEqual(await stored(process.storage), before)
     assert.ok(E.isRight(await process.storage.claim('r', { host: 'h', pid: 1 })()))
   })
 

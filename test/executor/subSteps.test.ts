@@ -225,19 +225,22 @@ describe('a repeated name', () => {
   test('sub-steps of the same name are numbered in the order of their calls', async () => {
     const { go } = runs()
     const outcome = await go(async ({ step }) => {
-      await step('a', () => 1)
-      await Promise.all([step('b', () => 1), step('c', () => 1)])
-      await step('a', () => 1)
-      await step('a#2', () => 1)
+      await step('a', () => 'first')
+      await Promise.all([step('b', () => 'b'), step('c', () => 'c')])
+      await step('a', () => 'second')
+      await step('a#2', () => 'another name')
     })
-    assert.deepEqual(units(outcome).slice().sort(), [
-      'agent',
-      'agent/a',
-      'agent/a#2',
-      'agent/a%232',
-      'agent/b',
-      'agent/c'
-    ])
+    assert.deepEqual(
+      Object.fromEntries(Array.from(ended(outcome).completedSteps, ({ unit, output }) => [unit, output])),
+      {
+        agent: undefined,
+        'agent/a': 'first',
+        'agent/a#2': 'second',
+        'agent/a%232': 'another name',
+        'agent/b': 'b',
+        'agent/c': 'c'
+      }
+    )
   })
 
   test('a repeated name is refused while the sub-step of that name runs, and the refused call takes no number', async () => {

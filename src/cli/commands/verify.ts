@@ -83,8 +83,9 @@ const oneRun = async (context: Context, id: string): Promise<Result<Runs>> =>
 
 const findingLines = (context: Context, finding: Finding, style: Style): ReadonlyArray<string> => {
   if (finding._tag === 'Damaged') {
+    const what = finding.error._tag === 'Corrupt' ? 'damaged' : 'unreadable'
     return [
-      `${style.red(style.symbols.failed)} ${finding.runId}  damaged: ${describeStorage(finding.error)}`,
+      `${style.red(style.symbols.failed)} ${finding.runId}  ${what}: ${describeStorage(finding.error)}`,
       ...linesOf(nextActions(context, notDone(finding.error))).map((line) => `    ${line}`)
     ]
   }

@@ -44,7 +44,7 @@ export const loadSpec = async (wanted: Wanted): Promise<E.Either<CliError, Stora
     : wrongUse(`${exportName} of ${module} is not a store spec:`, [...problems.map(indented), ABOUT])
 }
 
-const ABOUT = { text: 'What a spec has: docs/guide/testing.md, and the type StorageSpec of dogear/testing' }
+const ABOUT = { text: 'What a spec has: docs/guide/testing.md of dogear, and the type StorageSpec (dogear/testing)' }
 
 const OURS = new URL('.', import.meta.url).href
 

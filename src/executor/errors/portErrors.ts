@@ -82,7 +82,7 @@ export const describeFenced = ({
     case 'Removed':
       return `Run ${runId} was removed while it was active. Nothing was written since. Start it again if you still need it`
     case 'Deleted':
-      return `Run ${runId} stopped: ${files.where} was deleted or moved while the run was active. Nothing was written since. Put it back and resume, or start the run again`
+      return `Run ${runId} stopped: ${files.where} was deleted or moved while the run was active. Put it back and resume, or start the run again`
     case 'Replaced':
       return `Run ${runId} stopped: ${files.where} was replaced by another file while the run was active. Nothing was written since. Resume the run to continue from the current files`
   }

@@ -105,7 +105,7 @@ describe('requests in files', () => {
     }
   )
 
-  test('a request that cannot be stored creates no folder', async () => {
+  test('a request that cannot be stored leaves no folder', async () => {
     const full = (): never => {
       throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
     }

@@ -240,7 +240,7 @@ describe('output of commands', () => {
     assert.equal(stdout, '')
   })
 
-  test('kept and reported output contains no secret, however it is cut into chunks', async () => {
+  test('kept and reported output contains no secret, even if it arrives byte by byte', async () => {
     const secrets = ['geheimnis-ü', 'imnis-ü-zwei']
     const told: Array<string> = []
     const byByte = `for at in $(seq 1 39); do printf %s "$text" | head -c $at | tail -c 1; done`

@@ -552,6 +552,8 @@ describe('a report', () => {
     const one = await crash(release, { world: outside, seed: 7, twice: 20 })
     assert.deepEqual(JSON.parse(JSON.stringify(one)), one)
     assert.deepEqual(await crash(release, { world: outside, seed: 7, twice: 20 }), one)
+    const other = await crash(release, { world: outside, seed: 8, twice: 20 })
+    assert.notDeepEqual({ ...other, seed: 7 }, one)
     assert.match(toText(one), /^release: no violation in \d+ crash points, \d+ runs, 20 of them .* \(seed 7\)$/)
     assert.equal(new Set(one.points.map(describePoint)).size, one.points.length)
   })

@@ -31,7 +31,10 @@ interface Work {
 }
 
 export const warnOfUncommitted = async (context: Context): Promise<void> => {
-  const changed = await treeAt(context, context.folder).changed()
+  const tree = treeAt(context, context.folder)
+  const [head, changed] = [await tree.head(), await tree.changed()]
+  // Without a commit the run is refused.
+  if (E.isRight(head) && O.isNone(head.right)) return
   if (E.isLeft(changed) || changed.right.length === 0) return
   const { screen } = context
   const { length } = changed.right

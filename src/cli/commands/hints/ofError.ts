@@ -87,7 +87,9 @@ const afterRunError = (typed: Typed, error: RunError, run?: StoredRun): Readonly
     case 'Unconfirmed':
       return runId === undefined ? [look] : [planning(typed, runId)]
     case 'RunCancelled':
-      return [resuming('To resume it anyway:', { reopen: true })]
+      return typed.words[0] === 'resume' && run?.workflow.path !== undefined
+        ? [{ text: 'To resume it anyway:', command: sameCommand(typed, ['--reopen']) }]
+        : [resuming('To resume it anyway:', { reopen: true })]
     // The folder of a user can only be restored.
     case 'WorkspaceMissing':
       return error.kind === 'none'

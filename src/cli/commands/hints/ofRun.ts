@@ -13,7 +13,7 @@ import type { Hint } from '../../report/Hint.js'
 import { holderText, nowText, positionOf, processText } from '../../report/text.js'
 import { show } from '../../store/Location.js'
 import { commandOf } from '../../terminal/shellQuote.js'
-import type { Flags, Place } from '../Context.js'
+import type { Flags, Place, Typed } from '../Context.js'
 import { dogearCommand, hintTo, showHint } from '../Context.js'
 import { resumeHint } from '../execution/planFlags.js'
 
@@ -137,8 +137,14 @@ export const ofNoRun = ({ store }: Place, tooShortFor?: number): ReadonlyArray<H
   ...(tooShortFor === undefined ? [] : [{ text: `An id prefix needs at least ${tooShortFor} characters` }])
 ]
 
-/** For a run whose workflow file is unreadable. */
-export const ofMissingFile = (place: Place, runId: string): ReadonlyArray<Hint> => [
-  { text: `Run ${runId} was started from it; restore it, then resume` },
-  hintTo(place, 'Or, if it was moved, resume with its new path:', ['run', 'NEWPATH', '--id', runId, '--resume'])
-]
+/** For a run whose workflow file is unreadable. `run` reopens no run, and cannot force one. */
+export const ofMissingFile = (typed: Typed, runId: string): ReadonlyArray<Hint> => {
+  const restore = { text: `Run ${runId} was started from it; restore it, then resume` }
+  const { words } = typed
+  if (words.includes('--reopen') || words.includes('--force')) return [restore]
+  const from = words.filter((word, at) => FROM.has(word.replace(/=.*/s, '')) || FROM.has(words[at - 1] ?? ''))
+  const which = from.length === 0 ? ['--id', runId, '--resume'] : ['--run', runId, ...from]
+  return [restore, hintTo(typed, 'Or, if it was moved, resume with its new path:', ['run', 'NEWPATH', ...which])]
+}
+
+const FROM: ReadonlySet<string> = new Set(['--from-step', '--restart-wave'])
