@@ -302,6 +302,7 @@ describe('arguments of calls', () => {
     ['fileRequests needs the path of a folder, not undefined', fileRequests(NONE).pointer],
     ['fileArtifacts needs the path of a folder, not undefined', fileArtifacts(NONE).list('r')],
     ['fileArchive needs the path of a folder, not undefined', fileArchive(NONE).keep(NONE)],
+    ['jsonFileStorage needs the path of a folder, not the string ""', jsonFileStorage('').list()],
     ['a PostgreSQL store needs a pool, not undefined', storage.list()],
     ['a PostgreSQL store needs a pool, not undefined', storage.claim('r', { host: 'h', pid: 1 })],
     [

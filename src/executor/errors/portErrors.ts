@@ -84,7 +84,7 @@ export const describeFenced = ({
     case 'Deleted':
       return `Run ${runId} stopped: ${files.where} was deleted or moved while the run was active. Put it back and resume, or start the run again`
     case 'Replaced':
-      return `Run ${runId} stopped: ${files.where} was replaced by another file while the run was active. Nothing was written since. Resume the run to continue from the current files`
+      return `Run ${runId} stopped: ${files.where} was replaced by another file while the run was active. Resume the run to continue from the current files`
   }
 }
 

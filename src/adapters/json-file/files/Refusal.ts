@@ -25,7 +25,8 @@ export const refusalOf = (
   options: unknown,
   table: OptionTable = {}
 ): Refusal | undefined => {
-  if (typeof root !== 'string') {
+  // An empty path would be the current folder.
+  if (typeof root !== 'string' || root === '') {
     const why = `${constructor} needs the path of a folder, not ${kindOf(root)}; pass one, such as '.dogear'`
     return refusing('NO_FOLDER', why)
   }

@@ -173,7 +173,7 @@ const contentOfFolder = async (scan: Scan, path: Buffer): Promise<Content> => {
       const stats = await lstat(inside)
       return O.some({ ...(await contentOf(scan, inside, stats)), kind: kindOf(stats) })
     })
-    if (E.isLeft(entry)) return await Promise.reject(entry.left.cause as Error)
+    if (E.isLeft(entry)) return await Promise.reject(E.toError(entry.left.cause))
     if (O.isNone(entry.right)) continue
     const { size, sha256, kind } = entry.right.value
     total += size
