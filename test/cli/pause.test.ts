@@ -40,6 +40,21 @@ const paused = async (running: Running, words: readonly string[] = []): Promise<
 const statusOf = async (id = 'r'): Promise<unknown> =>
   (JSON.parse((await place.dogear(['show', id, '--json'])).stdout) as { readonly status: unknown }).status
 
+test('show of a live run says that a pause was requested', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = await started()
+  const requested = async (): Promise<unknown> => JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout)
+  expect(await requested()).toMatchObject({ pause_requested: false })
+  await place.dogear(['pause', 'r'])
+  expect(await requested()).toMatchObject({ pause_requested: true, cancel_requested: false })
+  expect((await place.dogear(['show', 'r'])).stdout).toContain(
+    'pause     requested: it pauses once its current steps have ended, unless it has completed or failed by then\n'
+  )
+  place.write('go', '')
+  await running.ended
+  expect(await requested()).toMatchObject({ status: 'paused', pause_requested: false })
+})
+
 test('a pause lets running groups end, and reports the position, the pointer, the commits and the resume command', async () => {
   place = sandbox({ 'w.yml': workflow })
   const ended = await paused(await started())

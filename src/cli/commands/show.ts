@@ -26,6 +26,7 @@ import { toJson } from '../report/UnitView.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Flags, Result } from './Context.js'
 import { environmentFor } from './Context.js'
+import { requestedStop } from './execution/owner.js'
 import { isCancelRequested, recordCancelHint, RECORDS_CANCEL } from './execution/requestedCancel.js'
 import { findRun } from './find/find.js'
 import { ofMove, ofPending, reopening } from './hints/ofRun.js'
@@ -45,6 +46,7 @@ export const showCommand = async (context: Context, id: string, flags: Flags): P
   const artifacts =
     environment.artifacts === undefined ? E.right([]) : await environment.artifacts.list(view.right.runId)()
   const cancels = await isCancelRequested(context, view.right)
+  const pauses = await isPauseRequested(context, view.right)
   const { screen } = context
   if (flags.html !== undefined) {
     const page = await writePage(context, view.right, E.isRight(artifacts) ? artifacts.right : [], flags.html)
@@ -52,7 +54,7 @@ export const showCommand = async (context: Context, id: string, flags: Flags): P
     if (page.right !== undefined) screen.line(`Wrote ${page.right}`)
     if (!context.json) return E.right(ExitCode.done)
   }
-  const shown = { view: view.right, history: history.right, artifacts, cancels }
+  const shown = { view: view.right, history: history.right, artifacts, cancels, pauses }
   if (context.json) screen.out(printed(showJson(shown)))
   else {
     showLines(shown, screen.outStyle).forEach(screen.print)
@@ -61,12 +63,13 @@ export const showCommand = async (context: Context, id: string, flags: Flags): P
   return E.right(ExitCode.done)
 }
 
-/** `cancels`: a cancel was requested. A failed listing of artifacts must not keep the rest of a run from being shown. */
+/** `cancels`, `pauses`: that was requested. A failed listing of artifacts must not keep the rest of a run from being shown. */
 interface Shown {
   readonly view: RunView
   readonly history: ReadonlyArray<HistoryLine> | undefined
   readonly artifacts: E.Either<ArtifactError, ReadonlyArray<ArtifactInfo>>
   readonly cancels: boolean
+  readonly pauses: boolean
 }
 
 const nextOf = (context: Context, { view, cancels }: Shown): ReadonlyArray<Hint> => {
@@ -75,6 +78,9 @@ const nextOf = (context: Context, { view, cancels }: Shown): ReadonlyArray<Hint>
   if (cancels) return isAlive(heldBy) ? [] : [recordCancelHint(context, view)]
   return status === 'cancelled' ? reopening(context, checkpoint) : ofPending(context, checkpoint)
 }
+
+const isPauseRequested = async (context: Context, { runId, heldBy }: RunView): Promise<boolean> =>
+  O.isSome(heldBy) && isAlive(heldBy) && (await requestedStop(context, runId, heldBy.value)) === 'Pause'
 
 const isAlive = (heldBy: RunView['heldBy']): boolean => O.isSome(heldBy) && heldBy.value.liveness === 'alive'
 
@@ -100,7 +106,7 @@ interface HistoryLine extends HistoryEntry {
   readonly known: Change | undefined
 }
 
-const showLines = ({ view, history, artifacts, cancels }: Shown, style: Style): ReadonlyArray<string> => {
+const showLines = ({ view, history, artifacts, cancels, pauses }: Shown, style: Style): ReadonlyArray<string> => {
   const { runId, checkpoint, status, heldBy, found } = view
   const { forkedFrom } = checkpoint
   const fact = (name: string, value: string): string => `${style.dim(name.padEnd(10))}${value}`
@@ -112,6 +118,7 @@ const showLines = ({ view, history, artifacts, cancels }: Shown, style: Style): 
     ),
     fact('status', status),
     ...(cancels ? [fact('cancel', `requested: ${isAlive(heldBy) ? REQUESTED.Cancel : RECORDS_CANCEL}`)] : []),
+    ...(pauses ? [fact('pause', `requested: ${REQUESTED.Pause}`)] : []),
     fact('progress', progressOf(checkpoint)),
     ...(O.isNone(heldBy) ? [] : [fact('held by', holderText(heldBy.value))]),
     ...(found._tag === 'Exact' ? [] : [style.yellow(fact('damaged', `${found.lost}; recoverable from ${found.from}`))]),
@@ -159,7 +166,7 @@ const historyJson = ({ revision, change, at, known }: HistoryLine): JsonObject =
   return { revision, change, at, ...facts }
 }
 
-const showJson = ({ view, history, artifacts, cancels }: Shown): JsonObject => {
+const showJson = ({ view, history, artifacts, cancels, pauses }: Shown): JsonObject => {
   const { checkpoint, found } = view
   const { forkedFrom } = checkpoint
   return {
@@ -178,6 +185,7 @@ const showJson = ({ view, history, artifacts, cancels }: Shown): JsonObject => {
         : { run_id: forkedFrom.runId, revision: forkedFrom.revision, unit: forkedFrom.unit },
     held_by: holderJson(view),
     cancel_requested: cancels,
+    pause_requested: pauses,
     recovered: found._tag === 'Exact' ? null : { from: found.from, lost: found.lost },
     input: checkpoint.input,
     variables: Object.fromEntries(checkpoint.variables),

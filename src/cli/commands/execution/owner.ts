@@ -62,17 +62,22 @@ export const heldError = async (
   const { runId } = run
   const error = notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, run, holder, flags), run)
   if (holder.liveness !== 'alive') return error
-  const requests = await requestsFor(environmentFor(context), runId)
-  const asked = new Set(
-    E.isLeft(requests) ? [] : requests.right.filter((one) => isFor(one, holder)).map(({ _tag }) => _tag)
-  )
-  const requested = STOPS.find((one) => asked.has(one))
+  const requested = await requestedStop(context, runId, holder)
   return requested === undefined
     ? error
     : { ...error, hints: [...ofTakeOver(flags), showHint(context, runId)], requested }
 }
 
 const STOPS: ReadonlyArray<Stop> = ['Cancel', 'Pause']
+
+/** Returns what another process has asked the owner of a run to do. */
+export const requestedStop = async (context: Context, runId: string, holder: Holder): Promise<Stop | undefined> => {
+  const requests = await requestsFor(environmentFor(context), runId)
+  const asked = new Set(
+    E.isLeft(requests) ? [] : requests.right.filter((one) => isFor(one, holder)).map(({ _tag }) => _tag)
+  )
+  return STOPS.find((one) => asked.has(one))
+}
 
 const announceWait = (context: PromptContext, run: StoredRun, holder: Holder, flags: Flags): void => {
   const { screen } = context
