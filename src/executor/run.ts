@@ -140,7 +140,7 @@ const checkCall = async <Outputs, Input>(
   const { initial } = inputs.right
   const wanted = how._tag === 'Resume' ? undefined : how.options.workspace
   // Only a new run needs an input and its own workspace: if the input is missing or a workspace is wanted, the store shows whether the run is new.
-  const stored = E.isLeft(initial) || typeof wanted === 'string' ? await load(environment, runId) : E.right(O.none)
+  const stored = E.isLeft(initial) || wanted !== undefined ? await load(environment, runId) : E.right(O.none)
   if (E.isLeft(stored)) return stored
   const isKnown = O.isSome(stored.right)
   if (E.isLeft(initial) && !isKnown) return initial

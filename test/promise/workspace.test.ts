@@ -46,3 +46,21 @@ test('prune without `workspaces` keeps a run with its own workspace, and says to
   rmSync(join(state, 'workspaces', 'release-1'), { recursive: true })
   assert.equal((await prune({ storage, keep: 0, environment })).removed.length, 1)
 })
+
+test('a new run in a missing folder is refused, and nothing is stored', async () => {
+  const state = mkdtempSync(join(tmpdir(), 'dogear-workspace-'))
+  onTestFinished(() => rmSync(state, { recursive: true }))
+  const release = workflow('release').step('make', () => 'made')
+  const options = { id: 'release-1', storage: memoryStorage(), environment: { workspaces: workspaces(state) } }
+  for (const path of [join(state, 'missing'), '']) {
+    const refused = await runOutcome(release, { ...options, workspace: { kind: 'none', path } })
+    assert.ok(refused._tag === 'Refused' && refused.error._tag === 'InvalidOptions')
+    assert.match(refused.message, /workspace\.path must be an existing folder, not the string "/)
+  }
+  assert.deepEqual(await listRuns(options), [])
+  const here = await runOutcome(release, { ...options, workspace: { kind: 'none', path: state } })
+  assert.equal(here._tag, 'Completed')
+  // A run that has completed needs no folder any more.
+  const again = await runOutcome(release, { ...options, workspace: { kind: 'none', path: '/missing' } })
+  assert.equal(again._tag, 'Completed')
+})

@@ -5,6 +5,8 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
+import type { OptionProblem } from '../../domain/data/Options.js'
+import { kindOf } from '../../domain/data/Options.js'
 import type { ResumePlan } from '../../domain/plan/Plan.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
@@ -36,17 +38,26 @@ export const callWorkspaces = <A>(
     return { _tag: 'WorkspaceFailed', where: 'the workspaces', operation, code: 'THREW', why: message, cause }
   })
 
-/** Plans the workspace of a new run. Creates nothing. */
+/** Plans the workspace of a new run, or finds the given folder, if the environment can. Creates nothing. */
 export const workspaceFor = async (
   { workspaces }: Environment,
   runId: string,
   wanted: WantedWorkspace | undefined
 ): Promise<E.Either<RunError, Workspace | undefined>> => {
-  if (typeof wanted !== 'string') return E.right(wanted)
-  return workspaces === undefined
-    ? withoutPort('NoWorkspaces', runId)
-    : await callWorkspaces('plan', () => workspaces.plan(runId, wanted))
+  if (typeof wanted === 'string')
+    return workspaces === undefined
+      ? withoutPort('NoWorkspaces', runId)
+      : await callWorkspaces('plan', () => workspaces.plan(runId, wanted))
+  if (wanted === undefined || workspaces === undefined) return E.right(wanted)
+  const found = await callWorkspaces('find', () => workspaces.find(runId, wanted))
+  if (E.isLeft(found)) return found
+  return found.right.there ? E.right(wanted) : E.left({ _tag: 'InvalidOptions', problems: [noFolder(wanted.path)] })
 }
+
+const noFolder = (path: string): OptionProblem => ({
+  option: 'workspace.path',
+  expected: `an existing folder, not ${kindOf(path)}`
+})
 
 /**
  * Returns whether the workspace of a run exists; true for a run without one.
