@@ -479,6 +479,16 @@ test.each([
   expect(problemsOf(`steps:\n  - shell: ${script}`)).toEqual([`w.yml:${at}: ${message}`])
 })
 
+test('an early end of a mapping is reported without the lines after it', () => {
+  const text = 'steps:\n  - { name: a, shell: echo ${x} }\n  - { name: b, shell: y }\n  - name: c\n    shell: z'
+  expect(problemsOf(text)).toEqual([`w.yml:2:29: ${AFTER_END}`])
+})
+
+test('a "$" before the name of a variable is named', () => {
+  const [problem] = unknownVariables(valid('steps: [{ wave: m, forEach: $items, each: { shell: x } }]'), ['items'])
+  expect(problem?.message).toMatch(/; write "items"$/)
+})
+
 test('a key like __proto__ is a key like any other', () => {
   expect(Object.keys(valid('input: { __proto__: 1, constructor: 2 }\nsteps: [{ shell: x }]').input)).toEqual([
     '__proto__',

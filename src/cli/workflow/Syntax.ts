@@ -32,6 +32,8 @@ export const syntaxProblems = (
       lineStart = lineEnd
       lineEnd = text.indexOf('\n', lineEnd + 1)
     }
+    // After an error, the parser may have left the lists and mappings that these tokens belong to.
+    if (byLine.size > 0 && message.startsWith('Unexpected ') && message.includes(' token in YAML stream')) continue
     // MULTILINE_IMPLICIT_KEY is more specific than the first error.
     if (byLine.has(lineStart) && code !== 'MULTILINE_IMPLICIT_KEY') continue
     byLine.set(lineStart, {

@@ -96,7 +96,11 @@ const messageFor = ({ input, secrets }: WorkflowFile, name: string, known: Reado
   if (secrets.includes(name))
     return `"${name}" is a secret, and other users can see the arguments of a command; ${ELSEWHERE}`
   const why = Variable.objection(name)
-  if (O.isSome(why)) return `"${name}" cannot be a variable: ${why.value}; ${ELSEWHERE}`
+  if (O.isSome(why)) {
+    const bare = name.replace(/^\$/, '')
+    const remedy = bare !== name && O.isNone(Variable.objection(bare)) ? `write "${bare}"` : ELSEWHERE
+    return `"${name}" cannot be a variable: ${why.value}; ${remedy}`
+  }
   if (Object.hasOwn(input, name)) return `${unknown(name)}. The run keeps its input, which does not set it`
   const near = didYouMean(name, known)
   if (near !== '') return `${unknown(name)}${near}`
