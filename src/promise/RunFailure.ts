@@ -94,7 +94,7 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
       return `Run ${outcome.runId} failed in step ${outcome.stepIndex + 1} (${outcome.step}): ${why.join('; ')}${permanent}`
     }
     case 'Interrupted':
-      return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}; ${outcome.reason === 'cancelled' ? 'resume it only with `reopen`' : 'resume it'}`
+      return `Run ${outcome.runId} was stopped ${outcome.inProgress ? 'in' : 'before'} step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}; ${outcome.reason === 'cancelled' ? 'resume it only with `reopen`' : 'resume it'}`
     case 'Pending': {
       const rejected = (outcome.rejected ?? []).map(rejectedText).join('')
       return `Run ${outcome.runId} is pending: ${rejected}${outcome.units.map(waitingText).join(', ')}; ${remedyOf(outcome.units)}`

@@ -148,7 +148,7 @@ test('a child run can be paused alone: its parent then fails, and a resume of th
   rmSync(place.file('hold'))
   const { code, output } = await parent.ended
   expect(code).toBe(1)
-  expect(output).toContain('Run march.ada was stopped at step 2 (booking): paused; resume it')
+  expect(output).toContain('Run march.ada was stopped before step 2 (booking): paused; resume it')
   expect((await viewRun(options))?.status).toBe('paused')
   expect(await place.run(['march'])).toMatchObject({ code: 0, output: 'Completed 800\n' })
 })

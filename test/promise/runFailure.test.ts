@@ -108,7 +108,7 @@ test('the message of a refused plan begins with the id of the run, and other ref
   await assert.rejects(dogear.run(failing, { id: 'r', storage }))
   const unknown = dogear.resume(failing, { id: 'r', storage, fromStep: 'two' })
   await assert.rejects(unknown, {
-    message: 'Run r: Cannot continue this run:\n  step "two" not found; steps: "one"'
+    message: 'Run r: Cannot plan this run:\n  step "two" not found; steps: "one"'
   })
   const exists = dogear.run(failing, { id: 'r', storage })
   await assert.rejects(exists, { message: 'Run r already exists; choose another id, or resume that run' })
@@ -121,7 +121,7 @@ test('the promise of a stopped run rejects with a message that says to resume', 
     .workflow('w')
     .step('one', ({ signal }) => new Promise((done) => signal.addEventListener('abort', done)))
   const stopped = dogear.run(waiting, { id: 'r', storage, signal: AbortSignal.abort() })
-  await assert.rejects(stopped, { message: 'Run r was stopped at step 1 (one): aborted; resume it' })
+  await assert.rejects(stopped, { message: 'Run r was stopped in step 1 (one): aborted; resume it' })
 })
 
 test.each([
