@@ -84,7 +84,7 @@ describe('a declared secret', () => {
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'], { environment: { TOKEN, SHORT: 'abc' } })
     expect(code).toBe(4)
     expect(stderr).toBe(
-      'dogear: Cannot use these secrets in the environment variables of this process:\n' +
+      'dogear: Unusable secrets in the environment variables of this process:\n' +
         '  OTHER is not set\n' +
         '  SHORT is too short to redact safely (minimum 4 characters)\n' +
         'Nothing was changed\n' +

@@ -90,7 +90,7 @@ describe('verify', () => {
   test('verify names missing secrets and where they are looked up', async () => {
     await failed()
     const stdout = await verified({})
-    expect(stdout).toContain('Obstacles to a resume:\n    Cannot use these secrets in ')
+    expect(stdout).toContain('Obstacles to a resume:\n    Unusable secrets in ')
     expect(stdout).toContain('      TOKEN is not set\n')
     expect(stdout).toContain('    After fixing this:\n      dogear resume r\n')
     expect((await reportOf({})).obstacles).toEqual([

@@ -110,7 +110,7 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
     await until('the job fails', async () => (await (await queue.getJob('order-7'))?.isFailed()) ?? false)
     const job = await queue.getJob('order-7')
     expect(job?.attemptsMade).toBe(1)
-    expect(job?.failedReason).toContain('Cannot continue this run:\n  "bill" was removed. ')
+    expect(job?.failedReason).toContain('Cannot plan this run:\n  "bill" was removed. ')
   })
 
   test('an answer that comes while a worker holds the run is accepted', async () => {

@@ -207,7 +207,7 @@ describe('the message of an error', () => {
     [
       'an input without fromStep',
       { _tag: 'PlanError', problems: [{ _tag: 'InputWithoutStep' }] },
-      /^Cannot continue this run:\n {2}the input differs from the recorded one/,
+      /^Cannot plan this run:\n {2}the input differs from the recorded one/,
       /--/
     ],
     [

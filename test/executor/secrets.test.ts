@@ -419,7 +419,7 @@ describe('the names of secrets', () => {
 
   test('a program with secrets is refused if the environment has no `secrets`', async () => {
     const error = refused(await newProcess().perform(run(program, 'r', {})), 'SecretsMissing')
-    assert.match(RunError.describe(error), /^Cannot use these secrets in an environment without `secrets`:\n {2}/)
+    assert.match(RunError.describe(error), /^Unusable secrets in an environment without `secrets`:\n {2}/)
   })
 
   test('the names of secrets must be unique, have no blanks, and differ from captured variables', async () => {

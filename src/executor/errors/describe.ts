@@ -54,7 +54,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
       ]
     case 'SecretsMissing':
       return [
-        `Cannot use these secrets in ${error.where}:`,
+        `Unusable secrets in ${error.where}:`,
         ...error.secrets.map(({ name, why }) => `  ${name} ${why}`)
       ]
     case 'InvalidOptions':
@@ -63,7 +63,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
       return [
         error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
           ? 'Cannot run this workflow:'
-          : 'Cannot continue this run:',
+          : 'Cannot plan this run:',
         ...describeProblems(error.problems).map((one) => `  ${one}`),
         ...remediesOf(error.problems)
       ]
