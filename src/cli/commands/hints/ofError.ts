@@ -118,9 +118,9 @@ const afterRunError = (typed: Typed, error: RunError, run?: StoredRun): Readonly
 const planning = (typed: Typed, runId: string): Hint =>
   hintTo(typed, 'To see what a resume would do:', ['plan', runId, ...typed.words.filter((word) => word === '--reopen')])
 
-/** An invalid flag can be left out; an invalid file must be fixed first. */
+/** A command with an invalid flag is not repeated; an invalid file must be fixed first. */
 const afterPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: string | undefined): Hint => {
-  if (runId === undefined || !problems.every(({ _tag }) => OF_FLAGS.has(_tag))) return again(typed)
+  if (runId === undefined || !problems.some(({ _tag }) => OF_FLAGS.has(_tag))) return again(typed)
   for (const problem of problems) {
     if (problem._tag !== 'UnitPending' || problem.waitsFor === 'Timer' || problem.answered === true) continue
     return problem.waitsFor === 'Job'
