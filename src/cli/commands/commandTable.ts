@@ -103,7 +103,8 @@ export const COMMANDS: ReadonlyArray<Command> = [
           'resume an unfinished earlier run, if there is one, without a question; with --id, only the run of that id',
         '--from-step <step>': 'resume [an earlier run](#from-a-step-on) from this step on',
         '--restart-wave <wave>': 'resume [an earlier run](#from-a-step-on), and run this wave again',
-        '--run <id>': 'with --from-step or --restart-wave, the earlier run (default: the newest of the workflow)'
+        '--run <id>':
+          'with --from-step or --restart-wave, the run (default: the newest, first of those with this --input, then of this file)'
       }),
       ...RUNNING
     ],
@@ -113,7 +114,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'resume',
     args: [ANY_RUN],
     summary: 'resume a run',
-    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one. If there are several, exits with 2. If no run can be resumed, exits with 3, or with 0 if one is completed and none is in progress.',
+    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one. If there are several, exits with 2. If there is none, exits with 0 if a run is completed and none is in progress, else with 3.',
     flags: [
       ...PLANNING,
       ...words({
