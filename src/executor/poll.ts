@@ -188,7 +188,8 @@ const pollStored = async <Outputs, Input>(
   const planResult = await tryPlan(program, state, { evidence: [] })(environment)()
   if (E.isLeft(planResult)) return planResult
   const { workspaceFound, plan } = planResult.right
-  if (!workspaceFound) return E.left(workspaceMissing(restored.right))
+  const hasJob = [...restored.right.pending].some(({ _tag }) => _tag === 'Job')
+  if (!workspaceFound && hasJob) return E.left(workspaceMissing(restored.right))
   if (E.isLeft(plan)) return plan
   const { scope, dispose } = makeRunScope(environment, program, claim, { checkpoint: restored.right })
   try {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { onTestFinished, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { workspaces } from '../../src/adapters/node/index.js'
-import { listRuns, prune, runOutcome, workflow } from '../../src/promise/index.js'
+import { listRuns, poll, prune, runOutcome, workflow } from '../../src/promise/index.js'
 
 test('a completed step whose file exists in the workspace of the run does not run again', async () => {
   const state = mkdtempSync(join(tmpdir(), 'dogear-workspace-'))
@@ -63,4 +63,14 @@ test('a new run in a missing folder is refused, and nothing is stored', async ()
   // A run that has completed needs no folder any more.
   const again = await runOutcome(release, { ...options, workspace: { kind: 'none', path: '/missing' } })
   assert.equal(again._tag, 'Completed')
+})
+
+test('a poll of a run without a job needs no workspace', async () => {
+  const state = mkdtempSync(join(tmpdir(), 'dogear-workspace-'))
+  onTestFinished(() => rmSync(state, { recursive: true }))
+  const release = workflow('release').step('make', () => 'made')
+  const options = { id: 'release-1', storage: memoryStorage(), environment: { workspaces: workspaces(state) } }
+  await runOutcome(release, { ...options, workspace: 'directory' })
+  rmSync(join(state, 'workspaces', 'release-1'), { recursive: true })
+  assert.deepEqual((await poll(release, options)).jobs, [])
 })
