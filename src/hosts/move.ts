@@ -56,7 +56,7 @@ export const move =
         )
       }
     )
-    // Requests may have been left for the claims after they were released.
+    // Requests may have arrived after the inboxes were read for the last time.
     await handleLateRequests(environment, runId)
     await handleLateRequests(moving.target, runId)
     if (E.isLeft(moved)) return moved

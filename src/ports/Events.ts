@@ -28,7 +28,7 @@ export interface EventUnit {
 }
 
 /**
- * An event of a run. An event about a change is reported after the change is durable; other events state when they occur. Every
+ * An event of a run. An event about a change is reported after the change is durable; of the others, the list says when. Every
  * event has `runId`; an event about a unit has the fields of {@link EventUnit}.
  *
  * - `RunPlanned`: the plan, before anything but answers from the inbox is written. `resumed`: whether the run existed; `plan`: the decisions.

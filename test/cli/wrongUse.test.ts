@@ -209,7 +209,7 @@ describe('a file', () => {
     )
   })
 
-  test('the name of a missing file is compared without its folder and extension', async () => {
+  test('for a missing file, one is suggested by its name without folder and extension', async () => {
     within({ 'release.yml': one, 'q.yml': one, 'flows/build.yml': one })
     const meant = async (name: string): Promise<string | undefined> =>
       /Did you mean "(.*)"/.exec((await place.dogear(['run', name])).stderr)?.[1]

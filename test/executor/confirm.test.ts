@@ -162,7 +162,7 @@ describe('a step that is not idempotent and may have taken effect', () => {
     )
   })
 
-  test('an answer is refused while a process owns the run', async () => {
+  test('confirm is refused while a process owns the run', async () => {
     const { world } = await failed()
     const { storage, environment } = newProcess(world)
     right(await storage.claim('r', { host: 'other', pid: 7 })())

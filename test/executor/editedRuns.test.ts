@@ -375,7 +375,7 @@ describe('a step inserted before a task whose attempt is in flight', () => {
   })
 })
 
-test('a failed group fails its wave even if another group has a new wait before its interrupted task', async () => {
+test('a failed group fails its wave even if an edit put a wait before an interrupted task of another', async () => {
   const data = memoryData()
   let reach: () => void = () => undefined
   const reached = new Promise<void>((resolve) => (reach = resolve))

@@ -66,7 +66,7 @@ test.each(['fails', 'waits'] as const)('a map that replaces a task whose code %s
   assert.deepEqual(ran.sort(), ['f', 's', 'w'])
 })
 
-test('a sequence before fromStep counts as done in this and later resumes, even if it replaced a task with a sub-step of the same name', async () => {
+test('a sequence before fromStep counts as done in this and later resumes, even if its step has the path of a recorded sub-step', async () => {
   const ran: Array<string> = []
   const same = options()
   const last = (isFixed: boolean) => {

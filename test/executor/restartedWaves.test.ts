@@ -165,7 +165,7 @@ describe('a failed check after a wave', () => {
     }
   })
 
-  test('the retry policy runs all steps of a top-level sequence again', async () => {
+  test('the retry of a check runs all steps of a top-level sequence again', async () => {
     const world = newWorld()
     const after = failing(1)
     const program = pipe(

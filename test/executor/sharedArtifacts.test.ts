@@ -30,7 +30,7 @@ const late = async ({ artifacts }: Writing) => {
   await artifacts.put('log', 'late')
 }
 
-describe('a unit that puts an artifact first and completes last', () => {
+describe('the first unit to put an artifact, which completes last', () => {
   const flows = {
     'a task whose sub-step puts the same artifact': workflow('w').step('t', async ({ artifacts, step }) => {
       await artifacts.put('log', 'early')
@@ -46,7 +46,7 @@ describe('a unit that puts an artifact first and completes last', () => {
     })
   }
   test.each(Object.keys(flows) as Array<keyof typeof flows>)(
-    'the record of a unit that puts an artifact first and completes last has the last content: %s',
+    'the record of the first unit to put an artifact has the last content if it completes last: %s',
     async (what) => {
       const options = newRun()
       let mails = 0

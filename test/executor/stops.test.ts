@@ -208,7 +208,7 @@ test('a sub-step in doubt keeps its question if the task catches the error of it
   assert.ok(ended._tag === 'Refused' && ended.error._tag === 'Unconfirmed', ended._tag)
 })
 
-test('a sub-step in doubt keeps its question if the task catches the error of its refused call after a wait', async () => {
+test('a sub-step in doubt that is refused after a wait keeps its question if the task catches the error', async () => {
   const { options, move } = world()
   const w = (version: string) =>
     workflow('w').step('do', async ({ sleep, step }) => {

@@ -369,7 +369,7 @@ describe('the axis of a timeline', () => {
     }
   })
 
-  test('many short pauses of the run leave most of the width to the work', () => {
+  test('many short gaps between resumes leave most of the width to the work', () => {
     const changes = Array.from({ length: 100 }, (_, index) => [
       started(index * 100, { build: 1 }),
       failed('build', 1, index * 100, index * 100 + 1)

@@ -61,7 +61,7 @@ const migrations = (schema: string): ReadonlyArray<string> => [
     );`
 ]
 
-/** The name of a schema may contain `$dogear$`, which would end the block; no name is long enough for the quotes with a digest. */
+/** The name of a schema may contain `$dogear$`, which would end the block; none is long enough to contain the quotes with a digest. */
 const block = (schema: string, statements: string): string => {
   const quotes = schema.includes('$dogear$') ? `$dogear${sha256(schema)}$` : '$dogear$'
   return `DO ${quotes} BEGIN

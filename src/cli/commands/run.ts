@@ -65,7 +65,7 @@ const errorForRunId = async (context: PromptContext, name: string): Promise<CliE
     : undefined
 }
 
-/** The flags that resume an earlier run, if one is given. */
+/** The flag that resumes an earlier run, if it is given. */
 const howOf = (context: PromptContext, { id, run, fromStep, restartWave }: Flags): Result<Flags | undefined> => {
   if (fromStep === undefined && restartWave === undefined)
     return run === undefined
@@ -164,7 +164,7 @@ const chooseById = async (context: PromptContext, call: Call, id: string): Promi
     : exists
 }
 
-/** Starts a run, unless an earlier one is resumed. An explicit id skips the prompt; an earlier run is only reported. */
+/** Chooses a new run, unless an earlier one is resumed. With an explicit id an earlier run is only reported. */
 const startUnless = async (context: PromptContext, call: Call): Promise<Result<Choice>> => {
   const { workflow, given, flags } = call
   const resumes = flags.id === undefined && (flags.resume === true || flags.yes === true)
@@ -209,7 +209,7 @@ const printRunning = async (context: Context, runs: ReadonlyArray<RunSummary>, g
   context.screen.line(`  ${showHint(context, running.runId).command}`)
 }
 
-/** Prefers `--run`, then the newest run with this input, then the newest. */
+/** Prefers `--run`, then of `runsOf` the first with this input, or the first. */
 const chooseRepeated = async (context: PromptContext, call: Call, how: Flags): Promise<Result<Choice>> => {
   const { workflow, given, flags } = call
   if (flags.run !== undefined) return chosen(await findRun(context, flags.run), how)

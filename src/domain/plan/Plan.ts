@@ -47,7 +47,7 @@ export type SkipReason =
 /**
  * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing`: the evidence that is missing too); an
  * earlier step runs again or is assumed done; the user forced it. `answered`: its wait already has an answer. `parts`, of a composite
- * that is partly done: how many of its parts are. `unfinished`, of a map in question: not all its items have completed.
+ * that is partly done: how many of its parts are. `unfinished`: it is a map, and not all its items have completed.
  */
 export type RunReason =
   | {
@@ -149,8 +149,8 @@ export type PollReason =
 export type Decision = Skip | Run | Retry | Confirm | Poll
 
 /**
- * What a resume will do. `decisions` has one entry for each unit in document order: a composite before its parts, a task that runs before its
- * recorded sub-steps. The other fields summarize it:
+ * What a resume will do. `decisions` has one entry for each step in document order, a composite before its parts; after a task that runs, one for
+ * each of its recorded sub-steps. The other fields summarize it:
  *
  * - `startIndex`: the first step that is not skipped, or the number of steps;
  * - `retryCurrent`: true if `startIndex` is the step in the `state` of the checkpoint, and that state is `BeforeStep`, `Failed` with
@@ -183,8 +183,8 @@ export type Answer =
   { readonly _tag: 'Again' } | { readonly _tag: 'Keep' } | { readonly _tag: 'Done'; readonly output?: Json }
 
 /**
- * Which edits of the workflow a plan accepts. `strict`: none. `completed`: steps that did not complete may be changed, added, removed or
- * renamed. `ignore`: all edits but two: another kind of step in place of a completed one, because the record holds no result of that kind;
+ * Which edits of the workflow a plan accepts. `strict`: none. `completed`: edits of steps that did not complete, but none
+ * inserted before a completed one. `ignore`: all edits but two: another kind of step in place of a completed one, because the record holds no result of that kind;
  * and code in place of a pending job, because nothing could poll that job. No policy accepts another name of the workflow.
  *
  * @category model

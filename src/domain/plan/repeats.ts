@@ -61,7 +61,7 @@ const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
 
 /**
  * Of the units inside a decided one, returns those that no decision about its parts covers, such as the items of a former map. If the unit
- * has parts now, it is itself one of them only if it was a task without recorded sub-steps.
+ * has parts now, it is returned itself only if it was a task without recorded sub-steps.
  */
 const uncoveredIn = (
   plan: ResumePlan,
@@ -85,8 +85,8 @@ const uncoveredIn = (
 
 /**
  * Returns the completed units that a plan runs again: the parts of a composite instead of the composite, unless the parts that ran have no
- * decision. A plan has no parts of a map whose items are computed again: of such a map it returns the map if it completed, else its completed
- * items, each with the decision of the map.
+ * decision. A plan has no parts of a map whose items are computed again: such a map is returned if it completed, else its completed items,
+ * each with the decision of the map.
  */
 export const runsAgain = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArray<Run> => {
   const uncovered = uncoveredIn(plan, checkpoint)
@@ -104,7 +104,7 @@ export const runsAgain = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArr
  * - `completed`: the completed units that run again.
  * - `harmful`: those of them that are not idempotent, and completed ones that a new step may repeat ({@link removedIn}), unless their answer is
  *   `again`.
- * - `inDoubt`: the same of units that may have taken effect: forced ones, and those that a new step may repeat.
+ * - `inDoubt`: such units that may have taken effect: forced ones, and those that a new step may repeat.
  */
 export interface Repeats {
   readonly completed: ReadonlyArray<Unit>
@@ -131,7 +131,7 @@ export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: Pla
   plan.decisions.forEach(({ _tag, unit, reason }, index) => {
     if (_tag !== 'Run' || reason._tag === 'NotStarted') return
     const doubted = uncovered(index, Units.within(doubts, unit))
-    // The plan takes a flag for consent, and asks nothing.
+    // To a plan, a flag is consent: it asks nothing.
     if (doubted.length > 0 && reason._tag === 'Forced') inDoubt.push(unit)
     for (const one of [...doubted, ...uncovered(index, Units.within(checkpoint.completedSteps, unit))]) {
       if (isWithinOnce(one)) for (const above of fromTop(one)) if (isWithin(above, unit)) standsFor.add(above)

@@ -217,7 +217,7 @@ const pauseAfter = (path: string, call: string, nth: number): number => {
   return (calls[calls.indexOf(failed) + 1]?.atMillis ?? Infinity) - failed.atMillis
 }
 
-describe('a touch that fails', () => {
+describe('a failed heartbeat', () => {
   for (const call of ['utimes', 'stat'] as const)
     test(`a heartbeat whose first ${call} fails deletes its folder, touches nothing later, and can begin again`, async () => {
       for (const code of CODES) {

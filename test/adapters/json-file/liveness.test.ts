@@ -281,7 +281,7 @@ describe('a living owner with a damaged journal', () => {
     return { root, storage }
   }
 
-  test('an owner with a damaged journal that released its run no longer holds it', async () => {
+  test('a run that its owner released is free, even if the journal is damaged', async () => {
     const { root, storage } = await damaged((store, claim) => right(store.release(claim)))
     for (const store of [storage, jsonFileStorage(root, { processes: { ...nodeProcesses, isAlive: () => true } })]) {
       assert.equal(some(await right(store.load('a'))).heldBy, O.none)

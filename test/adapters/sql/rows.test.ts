@@ -116,7 +116,7 @@ describe('the rows of a run', () => {
     }
   })
 
-  test('a damaged row is recovered from the intact rows before it, and a newer base makes it irrelevant', () => {
+  test('the rows before a damaged one are recovered, unless a newer base makes it irrelevant', () => {
     const rows = damaged(rowsOf(7, 3), 4)
     assertHolds(found(newest(run(6), rows)), upTo(7))
     const content = found(newest(run(5), rows.slice(0, 6)))

@@ -36,7 +36,7 @@ const OTHERS_WRITE = 0o002
 const GROUP_WRITES = 0o020
 const STICKY = 0o1000
 
-/** Distributions give each user a private group with the same number; root's is private too. */
+/** Distributions give each user, also root, a private group with the same number. */
 const isOwnGroup = (gid: number): boolean => gid === ownUid()
 
 /** Checks whether another user can write to a folder, or replace it or a parent. A sticky bit restricts that to owners. */
