@@ -53,10 +53,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
         'Check the id and the store; the run may have been deleted, archived or moved, or its process died before the first save'
       ]
     case 'SecretsMissing':
-      return [
-        `Unusable secrets in ${error.where}:`,
-        ...error.secrets.map(({ name, why }) => `  ${name} ${why}`)
-      ]
+      return [`Unusable secrets in ${error.where}:`, ...error.secrets.map(({ name, why }) => `  ${name} ${why}`)]
     case 'InvalidOptions':
       return ['These options are invalid:', ...error.problems.map((one) => `  ${describeOption(one)}`)]
     case 'PlanError':
