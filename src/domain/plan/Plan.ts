@@ -183,9 +183,9 @@ export type Answer =
   { readonly _tag: 'Again' } | { readonly _tag: 'Keep' } | { readonly _tag: 'Done'; readonly output?: Json }
 
 /**
- * Which edits of the workflow a plan accepts. `strict`: none. `completed`: edits of steps that did not complete, but none
- * inserted before a completed one. `ignore`: all edits but two: another kind of step in place of a completed one, because the record holds no result of that kind;
- * and code in place of a pending job, because nothing could poll that job. No policy accepts another name of the workflow.
+ * Which edits of the workflow a plan accepts. `strict`: none. `completed`: edits of steps that did not complete, but none inserted before a completed
+ * one. `ignore`: all edits but two: another kind of step in place of a completed one, because the record holds no result of that kind; and code in
+ * place of a pending job, because nothing could poll that job. No policy accepts another name of the workflow.
  *
  * @category model
  */
