@@ -121,7 +121,7 @@ test('the promise of a stopped run rejects with a message that says to resume', 
     .workflow('w')
     .step('one', ({ signal }) => new Promise((done) => signal.addEventListener('abort', done)))
   const stopped = dogear.run(waiting, { id: 'r', storage, signal: AbortSignal.abort() })
-  await assert.rejects(stopped, { message: 'Run r was stopped in step 1 (one): aborted; resume it' })
+  await assert.rejects(stopped, { message: 'Run r was stopped before step 1 (one): aborted; resume it' })
 })
 
 test.each([
