@@ -126,7 +126,7 @@ describe('the chosen run', () => {
 describe('the chosen workflow', () => {
   test('a resume reads the workflow file of its run, and names the file if it is missing', async () => {
     await failedRun('r')
-    await place.shell('mv w.yml gone.yml')
+    await place.shell('mv w.yml moved.yml')
     const { code, stderr } = await place.dogear(['resume', 'r'])
     expect(code).toBe(2)
     expect(stderr).toContain('Cannot read workflow w.yml: the file does not exist\nRun r was started from it;')
@@ -138,14 +138,14 @@ describe('the chosen workflow', () => {
     const from = await place.dogear(['resume', 'r', '--from-step', 'two'])
     expect(from.stderr).toContain('  dogear run NEWPATH --run r --from-step two\n')
     place.write('fixed', '')
-    expect((await place.shell('dogear run gone.yml --run r --from-step two')).code).toBe(0)
-    expect((await place.shell('dogear run gone.yml --id r --resume')).code).toBe(0)
+    expect((await place.shell('dogear run moved.yml --run r --from-step two')).code).toBe(0)
+    expect((await place.shell('dogear run moved.yml --id r --resume')).code).toBe(0)
   })
 
   test('a missing workflow file of a cancelled or forced run can only be restored', async () => {
     await failedRun('r')
     await place.dogear(['cancel', 'r'])
-    await place.shell('mv w.yml gone.yml')
+    await place.shell('mv w.yml moved.yml')
     for (const flag of ['--reopen', '--force']) {
       const { code, stderr } = await place.dogear(['resume', 'r', flag])
       expect([code, stderr]).toEqual([

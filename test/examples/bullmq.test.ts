@@ -113,9 +113,8 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
     expect(job?.failedReason).toContain('Cannot plan this run:\n  "bill" was removed. ')
   })
 
-  test('an answer that comes while a worker holds the run is accepted', async () => {
-    const path = place.file('bullmq.mjs')
-    writeFileSync(path, readFileSync(path, 'utf8').replace(/\.sleep\(.*\)/, ".waitFor('packing')"))
+  /** Starts a worker, which stays in the first step of the run until the file `hold` is removed. `options`: for calls about that run. */
+  const held = async () => {
     writeFileSync(place.file('hold'), '')
     const worker = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
     const options = {
@@ -124,20 +123,20 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
       environment: { requests: fileRequests(place.file('state')) }
     }
     await until('the worker has the run', async () => (await viewRun(options))?.status === 'running')
+    return { worker, options }
+  }
+
+  test('an answer that comes while a worker holds the run is accepted', async () => {
+    const path = place.file('bullmq.mjs')
+    writeFileSync(path, readFileSync(path, 'utf8').replace(/\.sleep\(.*\)/, ".waitFor('packing')"))
+    const { worker, options } = await held()
     expect(await answer({ ...options, unit: 'packing', value: true })).toMatchObject({ _tag: 'Requested' })
     rmSync(place.file('hold'))
     await done(worker)
   })
 
   test('the job of a paused run is delayed until it is promoted', async () => {
-    writeFileSync(place.file('hold'), '')
-    const worker = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
-    const options = {
-      id: 'order-7',
-      storage: jsonFileStorage(place.file('state')),
-      environment: { requests: fileRequests(place.file('state')) }
-    }
-    await until('the worker has the run', async () => (await viewRun(options))?.status === 'running')
+    const { worker, options } = await held()
     await pause({ ...options, commit: false })
     rmSync(place.file('hold'))
     await until('the run is paused', () => worker.output().includes('order-7: Interrupted'))
