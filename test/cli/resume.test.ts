@@ -66,6 +66,16 @@ describe('the chosen run', () => {
     expect((await place.dogear(['resume', 'aaaa1111'])).stderr).toContain(`Resuming run ${a}`)
   })
 
+  test('a flag that does not apply is left out of the printed command, also beside an edit', async () => {
+    within({ 'w.yml': 'steps: [{ name: one, shell: echo }, { name: two, shell: exit 1 }]' })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('w.yml', 'steps: [{ name: one, shell: date }, { name: two, shell: exit 1 }]')
+    const { code, stderr } = await place.dogear(['resume', 'r', '--confirm', 'two=done'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('"one" differs from its recorded definition')
+    expect(stderr).toMatch(/\n {2}dogear plan r\n$/)
+  })
+
   test.each(['No Such', '../three', ''])('the invalid run id %j is refused, and nothing happens', async (id) => {
     await failedRun('known')
     for (const command of ['resume', 'show', 'plan', 'verify']) {

@@ -4,6 +4,8 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import PgBoss from 'pg-boss'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { postgresRequests, postgresStorage } from '../../src/adapters/postgres/index.js'
+import { pause, viewRun } from '../../src/promise/index.js'
 import { sharedServer } from '../adapters/postgres/server.js'
 import { type Process, type Recipe, recipe, until } from './recipes.js'
 
@@ -105,6 +107,21 @@ test('while a run sleeps, the queue holds one delayed job for it', async () => {
   const jobs = await sql(`SELECT ${delays} FROM pgboss.job WHERE name = 'orders' ORDER BY created_on`)
   expect(jobs).toEqual([{ delay: 0 }, { delay: expect.closeTo(1, 0) as number }])
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+})
+
+test('the job of a paused run ends, and another one continues the run', async () => {
+  writeFileSync(place.file('hold'), '')
+  const worker = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
+  await held()
+  const pool = new pg.Pool({ connectionString: url })
+  const options = { id: 'order-7', storage: postgresStorage(pool), environment: { requests: postgresRequests(pool) } }
+  await pause({ ...options, commit: false })
+  rmSync(place.file('hold'))
+  await until('the job ends', async () => (await jobs()).some(({ state }) => state === 'completed'))
+  expect((await viewRun(options))?.status).toBe('paused')
+  await pool.end()
+  await boss.send('orders', { id: 'order-7' })
+  await until('the order is done', () => worker.output().includes('order-7: Completed'))
 })
 
 /** The first worker holds the run; the second one is refused. */

@@ -122,6 +122,14 @@ test('the promise of a stopped run rejects with a message that says to resume', 
     .step('one', ({ signal }) => new Promise((done) => signal.addEventListener('abort', done)))
   const stopped = dogear.run(waiting, { id: 'r', storage, signal: AbortSignal.abort() })
   await assert.rejects(stopped, { message: 'Run r was stopped before step 1 (one): aborted; resume it' })
+  const stop = new AbortController()
+  const inside = dogear.workflow('w').step('one', ({ signal }) => {
+    stop.abort()
+    signal.throwIfAborted()
+  })
+  await assert.rejects(dogear.run(inside, { id: 's', storage, signal: stop.signal }), {
+    message: 'Run s was stopped in step 1 (one): aborted; resume it'
+  })
 })
 
 test.each([
