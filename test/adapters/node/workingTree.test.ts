@@ -205,6 +205,19 @@ describe('the content at a path', () => {
     assert.deepEqual(await reading, E.right(without))
   })
 
+  test('a folder that is deleted while it is read counts as missing', async () => {
+    const folder = newFolder()
+    const inside = join(folder, 'out')
+    mkdirSync(inside)
+    for (const name of ['a', 'b']) {
+      writeFileSync(join(inside, name), '')
+      truncateSync(join(inside, name), 200_000_000)
+    }
+    const reading = workingTree(folder).content('out')()
+    setTimeout(() => rmSync(inside, { recursive: true }), 20)
+    assert.deepEqual(await reading, E.right(O.none))
+  })
+
   test('an unreadable path is an error and does not count as missing', async () => {
     const tree = workingTree(newFolder())
     const tooLong = 'x'.repeat(300)

@@ -158,26 +158,32 @@ const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
 
 const STOPPED = Object.assign(new Error('the read was stopped'), { code: 'ABORTED' })
 
-/**
- * Hashes the names in order, each with the kind and digest of its entry, so that different folders have different digests. Skips an entry that is
- * deleted meanwhile.
- */
-const contentOfFolder = async (scan: Scan, path: Buffer): Promise<Content> => {
+/** Reads a folder again if an entry is deleted meanwhile. */
+const contentOfFolder = async (scan: Scan, path: Buffer, attempt = 1): Promise<Content> => {
+  try {
+    return await contentOfEntries(scan, path)
+  } catch (error) {
+    if (attempt < MOST_ATTEMPTS && MISSING.has((error as NodeJS.ErrnoException).code ?? ''))
+      return await contentOfFolder(scan, path, attempt + 1)
+    return await Promise.reject(E.toError(error))
+  }
+}
+
+/** A folder from which entries vanish for longer than this is in use. */
+const MOST_ATTEMPTS = 3
+
+/** Hashes the names in order, each with the kind and digest of its entry, so that different folders have different digests. */
+const contentOfEntries = async (scan: Scan, path: Buffer): Promise<Content> => {
   const hash = createHash('sha256')
   let total = 0
   const names = await readdir(path, { encoding: 'buffer' })
   for (const name of names.toSorted((a, b) => a.compare(b))) {
     const inside = Buffer.concat([path, Buffer.from(sep), name])
     if (scan.excluded.has(key(inside))) continue
-    const entry = await ifPresent(key(inside), async () => {
-      const stats = await lstat(inside)
-      return O.some({ ...(await contentOf(scan, inside, stats)), kind: kindOf(stats) })
-    })
-    if (E.isLeft(entry)) return await Promise.reject(E.toError(entry.left.cause))
-    if (O.isNone(entry.right)) continue
-    const { size, sha256, kind } = entry.right.value
+    const stats = await lstat(inside)
+    const { size, sha256 } = await contentOf(scan, inside, stats)
     total += size
-    hash.update(JSON.stringify([key(name), kind, sha256]))
+    hash.update(JSON.stringify([key(name), kindOf(stats), sha256]))
   }
   return { size: total, sha256: hash.digest('hex') }
 }
