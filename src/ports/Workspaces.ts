@@ -74,7 +74,7 @@ export type NotMerged =
   | { readonly why: 'Dirty' | 'Conflict'; readonly files: ReadonlyArray<string> }
   | { readonly why: 'Refused'; readonly said: string }
 
-/** The deleted folders. `keptBranch`: the branch of a worktree that has commits on no other branch; it is kept. */
+/** The deleted folders. `keptBranch`: the branch of a worktree that has commits on no other branch or is checked out; it is kept. */
 export interface RemovedWorkspace {
   readonly folders: ReadonlyArray<string>
   readonly keptBranch?: string

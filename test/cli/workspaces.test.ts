@@ -346,7 +346,7 @@ describe('clean', () => {
     const cleaned = await dogear(['clean', '-y'])
     expect(cleaned).toMatchObject({ code: 0 })
     expect(cleaned.stdout).toBe(
-      `Deleted ${place.folder}/.dogear/workspaces/done\nKept branch dogear/done: it has commits that exist nowhere else\n`
+      `Deleted ${place.folder}/.dogear/workspaces/done\nKept branch dogear/done: it is checked out, or has commits that exist nowhere else\n`
     )
     expect(place.exists('.dogear/workspaces/failed/partial.txt')).toBe(true)
     const all = await dogear(['clean', '--all', '--yes', '--json'])

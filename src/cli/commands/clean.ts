@@ -141,7 +141,8 @@ const deleteAll = async (context: PromptContext, candidates: ReadonlyArray<Candi
     if (json) continue
     for (const folder of removed.right.folders) screen.print(`Deleted ${folder}`)
     const { keptBranch } = removed.right
-    if (keptBranch !== undefined) screen.print(`Kept branch ${keptBranch}: it has commits that exist nowhere else`)
+    if (keptBranch !== undefined)
+      screen.print(`Kept branch ${keptBranch}: it is checked out, or has commits that exist nowhere else`)
   }
   if (failure !== undefined) return E.left(failure)
   const documents = done.map(({ runId, folders, keptBranch = null }) => {

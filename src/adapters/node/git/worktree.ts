@@ -240,7 +240,7 @@ const waitForOthers = async (folder: string): Promise<void> => {
 
 /**
  * Removes a deleted worktree from git's records, and its branch unless that has commits of its own or is checked out. Returns the name of a branch
- * that is kept for its commits.
+ * that is kept.
  */
 export const forget = async ({
   root,
@@ -252,17 +252,16 @@ export const forget = async ({
   await git(repository, ['worktree', 'remove', '--force', '--force', root])
   const tip = await commitAt(repository, `refs/heads/${branch}`)
   if (tip === undefined) return NOTHING
-  // A detached HEAD keeps the commit from which the run started, but not the commits of the run once it moves on.
-  const head = (await commitAt(repository, 'HEAD^{commit}')) === commit ? [commit] : []
-  const others = [...head, `--exclude=${branch}`, '--branches', '--remotes', '--tags']
+  // A detached HEAD has the commit from which the run started, but keeps the commits of the run only until it moves on.
+  const ancestor = await git(repository, ['merge-base', '--is-ancestor', commit, 'HEAD'])
+  const started = E.isRight(ancestor) && ancestor.right.code === 0 ? [commit] : []
+  const others = [...started, `--exclude=${branch}`, '--branches', '--remotes', '--tags']
   const own = await demand(repository, ['rev-list', '--count', tip, '--not', ...others])
   if (E.isLeft(own)) return own
   if (own.right !== '0') return E.right(branch)
-  // Git deletes no branch that is checked out.
-  const worktrees = await demand(repository, ['worktree', 'list', '--porcelain'])
-  if (E.isLeft(worktrees)) return worktrees
-  if (worktrees.right.split('\n').includes(`branch refs/heads/${branch}`)) return NOTHING
-  return E.map(() => undefined)(await demand(repository, ['branch', '--delete', '--force', branch]))
+  // Git deletes no branch that is checked out or in a rebase.
+  const deleted = await git(repository, ['branch', '--delete', '--force', branch])
+  return E.isRight(deleted) && deleted.right.code === 0 ? NOTHING : E.right(branch)
 }
 
 const NOTHING: E.Either<WorkspaceFailed, undefined> = E.right(undefined)
