@@ -374,7 +374,8 @@ describe('worktrees', () => {
     const worktree = await made(repository)
     gitIn(worktree.root)('checkout', '-q', '--detach')
     repository.git('checkout', '-q', 'dogear/r')
-    assert.deepEqual(await right(repository.all.remove('r', worktree)), { folders: [worktree.root] })
+    const removed = await right(repository.all.remove('r', worktree))
+    assert.deepEqual(removed, { folders: [worktree.root], keptBranch: 'dogear/r' })
     assert.equal(repository.git('branch', '--show-current'), 'dogear/r')
   })
 
@@ -391,6 +392,7 @@ describe('worktrees', () => {
     repository.git('checkout', '-q', '--detach')
     repository.git('commit', '-q', '--allow-empty', '-m', 'on no branch')
     const worktree = await made(repository)
+    repository.git('commit', '-q', '--allow-empty', '-m', 'later')
     assert.equal((await right(repository.all.remove('r', worktree))).keptBranch, undefined)
   })
 
@@ -408,7 +410,7 @@ test('a worktree of a folder that does not exist is refused with the folder, not
   const missing = join(newFolder(), 'missing')
   const refused = await workspaces(join(newFolder(), 'state'), missing).plan('r', 'worktree')()
   assert.ok(E.isLeft(refused) && refused.left._tag === 'WorkspaceFailed')
-  assert.deepEqual([refused.left.code, refused.left.why], ['ENOTDIR', `no such folder: ${missing}`])
+  assert.deepEqual([refused.left.code, refused.left.why], ['NO_FOLDER', `no such folder: ${missing}`])
 })
 
 describe('folders of steps', () => {

@@ -11,7 +11,7 @@ export interface GitEnd {
   readonly cause?: unknown
 }
 
-/** git could not be started, a signal ended it, or its output was too long. `code`: of the system, the signal, or Node's. */
+/** git could not be started, a signal ended it, or its output was too long. `code`: of the system, the signal, Node's, or NO_FOLDER. */
 export interface NoGitEnd {
   readonly code: string
   readonly message: string
@@ -49,7 +49,7 @@ export const git = (
       if (typeof error.code === 'number') return done(E.right({ code: error.code, stdout, stderr, cause: error }))
       // Node reports a missing folder as it does a missing git.
       if (error.code === 'ENOENT' && !existsSync(folder))
-        return done(E.left({ code: 'ENOTDIR', message: `no such folder: ${folder}`, cause: error }))
+        return done(E.left({ code: 'NO_FOLDER', message: `no such folder: ${folder}`, cause: error }))
       const code = typeof error.code === 'string' ? error.code : (error.signal ?? 'UNKNOWN')
       const message = typeof error.signal === 'string' ? `it was ended by ${error.signal}` : error.message
       done(E.left({ code, message, cause: error }))

@@ -245,5 +245,5 @@ const MAX_NAME = 200
 /** Different names map to different folders, also on a file system that ignores case. The key of an item may be any string. */
 const folderName = (name: string): string => {
   const escaped = pathOf(undefined, name).replace(/[A-Z]/g, (letter) => `+${letter.toLowerCase()}`)
-  return escaped.length <= MAX_NAME ? escaped : `=${sha256(name)}`
+  return escaped.length <= MAX_NAME ? escaped : `=${sha256(escaped)}`
 }
