@@ -50,9 +50,11 @@ test('show of a live run says that a pause was requested', async () => {
   expect((await place.dogear(['show', 'r'])).stdout).toContain(
     'pause     requested: it pauses once its current steps have ended, unless it has completed or failed by then\n'
   )
+  await place.dogear(['cancel', 'r'])
+  expect(await requested()).toMatchObject({ pause_requested: true, cancel_requested: true })
   place.write('go', '')
   await running.ended
-  expect(await requested()).toMatchObject({ status: 'paused', pause_requested: false })
+  expect(await requested()).toMatchObject({ status: 'cancelled', pause_requested: false, cancel_requested: false })
 })
 
 test('a pause lets running groups end, and reports the position, the pointer, the commits and the resume command', async () => {

@@ -26,7 +26,7 @@ import { toJson } from '../report/UnitView.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Flags, Result } from './Context.js'
 import { environmentFor } from './Context.js'
-import { requestedStop } from './execution/owner.js'
+import { requestsTo } from './execution/owner.js'
 import { isCancelRequested, recordCancelHint, RECORDS_CANCEL } from './execution/requestedCancel.js'
 import { findRun } from './find/find.js'
 import { ofMove, ofPending, reopening } from './hints/ofRun.js'
@@ -80,7 +80,7 @@ const nextOf = (context: Context, { view, cancels }: Shown): ReadonlyArray<Hint>
 }
 
 const isPauseRequested = async (context: Context, { runId, heldBy }: RunView): Promise<boolean> =>
-  O.isSome(heldBy) && isAlive(heldBy) && (await requestedStop(context, runId, heldBy.value)) === 'Pause'
+  O.isSome(heldBy) && isAlive(heldBy) && (await requestsTo(context, runId, heldBy.value)).has('Pause')
 
 const isAlive = (heldBy: RunView['heldBy']): boolean => O.isSome(heldBy) && heldBy.value.liveness === 'alive'
 
@@ -118,7 +118,7 @@ const showLines = ({ view, history, artifacts, cancels, pauses }: Shown, style: 
     ),
     fact('status', status),
     ...(cancels ? [fact('cancel', `requested: ${isAlive(heldBy) ? REQUESTED.Cancel : RECORDS_CANCEL}`)] : []),
-    ...(pauses ? [fact('pause', `requested: ${REQUESTED.Pause}`)] : []),
+    ...(pauses && !cancels ? [fact('pause', `requested: ${REQUESTED.Pause}`)] : []),
     fact('progress', progressOf(checkpoint)),
     ...(O.isNone(heldBy) ? [] : [fact('held by', holderText(heldBy.value))]),
     ...(found._tag === 'Exact' ? [] : [style.yellow(fact('damaged', `${found.lost}; recoverable from ${found.from}`))]),

@@ -4,6 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { inFlight } from '../../../domain/checkpoint/CheckpointState.js'
 import { within } from '../../../domain/checkpoint/Units.js'
+import type { Request } from '../../../domain/request/Request.js'
 import { isFor } from '../../../domain/request/Request.js'
 import { requestsFor } from '../../../executor/requests/inbox.js'
 import type { RunView } from '../../../executor/storage/runs.js'
@@ -62,7 +63,8 @@ export const heldError = async (
   const { runId } = run
   const error = notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, run, holder, flags), run)
   if (holder.liveness !== 'alive') return error
-  const requested = await requestedStop(context, runId, holder)
+  const asked = await requestsTo(context, runId, holder)
+  const requested = STOPS.find((one) => asked.has(one))
   return requested === undefined
     ? error
     : { ...error, hints: [...ofTakeOver(flags), showHint(context, runId)], requested }
@@ -70,13 +72,14 @@ export const heldError = async (
 
 const STOPS: ReadonlyArray<Stop> = ['Cancel', 'Pause']
 
-/** Returns what another process has asked the owner of a run to do. */
-export const requestedStop = async (context: Context, runId: string, holder: Holder): Promise<Stop | undefined> => {
+/** Returns what other processes have asked the owner of a run to do. */
+export const requestsTo = async (
+  context: Context,
+  runId: string,
+  holder: Holder
+): Promise<ReadonlySet<Request['_tag']>> => {
   const requests = await requestsFor(environmentFor(context), runId)
-  const asked = new Set(
-    E.isLeft(requests) ? [] : requests.right.filter((one) => isFor(one, holder)).map(({ _tag }) => _tag)
-  )
-  return STOPS.find((one) => asked.has(one))
+  return new Set(E.isLeft(requests) ? [] : requests.right.filter((one) => isFor(one, holder)).map(({ _tag }) => _tag))
 }
 
 const announceWait = (context: PromptContext, run: StoredRun, holder: Holder, flags: Flags): void => {
