@@ -139,16 +139,18 @@ const checkCall = async <Outputs, Input>(
   if (E.isLeft(inputs)) return inputs
   const { initial } = inputs.right
   const wanted = how._tag === 'Resume' ? undefined : how.options.workspace
-  // Only a new run needs an input and its own workspace: if the input is missing or a workspace is wanted, the store shows whether the run is new.
+  // Only a new run needs an input and a workspace: if the input is missing or a workspace is wanted, the store shows whether the run is new.
   const stored = E.isLeft(initial) || wanted !== undefined ? await load(environment, runId) : E.right(O.none)
   if (E.isLeft(stored)) return stored
   const isKnown = O.isSome(stored.right)
+  // A known run may be removed before the claim, and then starts.
+  const given = typeof wanted === 'string' ? undefined : wanted
   if (E.isLeft(initial) && !isKnown) return initial
   const secured = await secure(environment, program)
   if (E.isLeft(secured)) return secured
   const input = recordable(secured.right, inputs.right)
   if (E.isLeft(input)) return input
-  const workspace = isKnown ? E.right(undefined) : await workspaceFor(environment, runId, wanted)
+  const workspace = isKnown ? E.right(given) : await workspaceFor(environment, runId, wanted)
   if (E.isLeft(workspace)) return workspace
   return E.right({
     environment: secured.right,
