@@ -83,9 +83,8 @@ const oneRun = async (context: Context, id: string): Promise<Result<Runs>> =>
 
 const findingLines = (context: Context, finding: Finding, style: Style): ReadonlyArray<string> => {
   if (finding._tag === 'Damaged') {
-    const what = finding.error._tag === 'Corrupt' ? 'damaged' : 'unreadable'
     return [
-      `${style.red(style.symbols.failed)} ${finding.runId}  ${what}: ${describeStorage(finding.error)}`,
+      `${style.red(style.symbols.failed)} ${finding.runId}  ${foundOf(finding)}: ${describeStorage(finding.error)}`,
       ...linesOf(nextActions(context, notDone(finding.error))).map((line) => `    ${line}`)
     ]
   }
@@ -146,10 +145,13 @@ const WHAT_HAPPENS: Readonly<Record<NonNullable<Unrecorded['decision']>, string>
 const under = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<string> =>
   lines.length === 0 ? [] : [`  ${title}`, ...lines.map((line) => `    ${shortened(line)}`)]
 
+const foundOf = ({ error }: Extract<Finding, { readonly _tag: 'Damaged' }>): string =>
+  error._tag === 'Corrupt' ? 'damaged' : 'unreadable'
+
 const findingJson = (context: Context, finding: Finding): Json => {
   if (finding._tag === 'Damaged') {
     const { runId, error } = finding
-    return { run_id: runId, found: 'damaged', error: { code: error._tag, message: describeStorage(error) } }
+    return { run_id: runId, found: foundOf(finding), error: { code: error._tag, message: describeStorage(error) } }
   }
   const { gaps } = finding
   const { runId, revision, found } = finding.run
