@@ -188,8 +188,7 @@ const pollStored = async <Outputs, Input>(
   const planResult = await tryPlan(program, state, { evidence: [] })(environment)()
   if (E.isLeft(planResult)) return planResult
   const { workspaceFound, plan } = planResult.right
-  const hasJob = [...restored.right.pending].some(({ _tag }) => _tag === 'Job')
-  if (!workspaceFound && hasJob) return E.left(workspaceMissing(restored.right))
+  if (!workspaceFound && jobsOf(restored.right).length > 0) return E.left(workspaceMissing(restored.right))
   if (E.isLeft(plan)) return plan
   const { scope, dispose } = makeRunScope(environment, program, claim, { checkpoint: restored.right })
   try {

@@ -60,7 +60,7 @@ interface Building {
   readonly open: Map<Unit, Bar>
   /** The bars of waits that are not over. */
   readonly waits: Map<Unit, Bar>
-  /** The units whose wait is for a job, which a poll may end. */
+  /** The units that submitted a job: a poll may end them. */
   readonly jobs: Set<Unit>
   readonly gaps: Array<Gap>
   /** The top-level steps. */
@@ -282,9 +282,8 @@ const endAttempt = (
 }
 
 /** Ends the wait of a unit; returns whether it had one. */
-const endWait = ({ waits, jobs }: Building, unit: Unit, to: number, result: Result): boolean => {
+const endWait = ({ waits }: Building, unit: Unit, to: number, result: Result): boolean => {
   const bar = waits.get(unit)
-  jobs.delete(unit)
   if (bar !== undefined) Object.assign(bar, { to: Math.max(to, bar.from), ...result })
   return waits.delete(unit)
 }
@@ -298,12 +297,11 @@ const closeWithin = ({ open }: Building, unit: Unit | undefined, to: number, end
   }
 }
 
-const rewind = ({ bars, open, waits, jobs, done }: Building, units: ReadonlyArray<Unit>, at: number): void => {
+const rewind = ({ bars, open, waits, done }: Building, units: ReadonlyArray<Unit>, at: number): void => {
   for (const unit of units) done.delete(top(unit))
   for (const [unit, all] of bars) {
     if (!units.some((one) => isWithin(unit, one))) continue
     for (const bar of all) bar.isRewound = true
-    jobs.delete(unit)
     for (const unfinished of [open, waits]) {
       const bar = unfinished.get(unit)
       if (bar !== undefined) Object.assign(bar, { to: Math.max(at, bar.from), end: 'interrupted' })

@@ -32,9 +32,10 @@ interface Work {
 
 export const warnOfUncommitted = async (context: Context): Promise<void> => {
   const tree = treeAt(context, context.folder)
-  const [head, changed] = [await tree.head(), await tree.changed()]
+  const head = await tree.head()
   // Without a commit the run is refused.
   if (E.isRight(head) && O.isNone(head.right)) return
+  const changed = await tree.changed()
   if (E.isLeft(changed) || changed.right.length === 0) return
   const { screen } = context
   const { length } = changed.right
