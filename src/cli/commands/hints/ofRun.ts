@@ -137,11 +137,11 @@ export const ofNoRun = ({ store }: Place, tooShortFor?: number): ReadonlyArray<H
   ...(tooShortFor === undefined ? [] : [{ text: `An id prefix needs at least ${tooShortFor} characters` }])
 ]
 
-/** For a run whose workflow file is unreadable. `run` reopens no run, and cannot force one. */
+/** For a run whose workflow file is unreadable. A flag that `run` lacks, or a value, is not repeated. */
 export const ofMissingFile = (typed: Typed, runId: string): ReadonlyArray<Hint> => {
   const restore = { text: `Run ${runId} was started from it; restore it, then resume` }
   const { words } = typed
-  if (words.includes('--reopen') || words.includes('--force')) return [restore]
+  if (words.some((word) => /^--(reopen|force|confirm|input)\b/.test(word))) return [restore]
   const from = words.filter((word, at) => FROM.has(word.replace(/=.*/s, '')) || FROM.has(words[at - 1] ?? ''))
   const which = from.length === 0 ? ['--id', runId, '--resume'] : ['--run', runId, ...from]
   return [restore, hintTo(typed, 'Or, if it was moved, resume with its new path:', ['run', 'NEWPATH', ...which])]
