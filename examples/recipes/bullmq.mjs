@@ -38,7 +38,7 @@ const work = async (job, token) => {
   if (outcome._tag === 'Pending' || outcome.reason === 'paused')
     return later(outcome.wakeAt === undefined ? Date.now() + 24 * 3_600_000 : Date.parse(outcome.wakeAt))
   // Another worker has the run, because this job stalled and was delivered twice; or this worker stops.
-  const isLater = /^(Interrupted|Fenced)$/.test(outcome._tag) || (outcome._tag === 'Refused' && outcome.retryLater)
+  const isLater = ['Interrupted', 'Fenced'].includes(outcome._tag) || (outcome._tag === 'Refused' && outcome.retryLater)
   if (isLater) return later(Date.now() + 2_000)
   // A question, an edited workflow, a damaged state: no retry helps, unless the store failed.
   const isForGood = outcome._tag === 'Refused' && !/^(Read|Write)Failed$/.test(outcome.error._tag)

@@ -19,7 +19,7 @@ test.each(examples)('examples/%s is a valid workflow, without warnings', (name) 
   expect(unknownVariables(file, Object.keys(file.input))).toEqual([])
 })
 
-test.each(examples)('what examples/%s calls of this repository exists', (name) => {
+test.each(examples)('the scripts and files of this repository that examples/%s names exist', (name) => {
   const text = readFileSync(join(folder, name), 'utf8')
   const scripts = [...text.matchAll(/npm, run, --silent, '?([\w:]+)/g)].map(([, script = '']) => script)
   expect(scripts.filter((script) => !Object.hasOwn(manifest.scripts, script))).toEqual([])

@@ -110,7 +110,7 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
     await until('the job fails', async () => (await (await queue.getJob('order-7'))?.isFailed()) ?? false)
     const job = await queue.getJob('order-7')
     expect(job?.attemptsMade).toBe(1)
-    expect(job?.failedReason).toContain('Cannot plan this run:\n  "bill" was removed. ')
+    expect(job?.failedReason).toContain('Cannot resume this run:\n  "bill" was removed. ')
   })
 
   /** Starts a worker, which stays in the first step of the run until the file `hold` is removed. `options`: for calls about that run. */
@@ -135,7 +135,7 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
     await done(worker)
   })
 
-  test('the job of a paused run is delayed until it is promoted', async () => {
+  test('the job of a paused run is delayed, and its promotion continues the run', async () => {
     const { worker, options } = await held()
     await pause({ ...options, commit: false })
     rmSync(place.file('hold'))

@@ -207,7 +207,7 @@ describe('the message of an error', () => {
     [
       'an input without fromStep',
       { _tag: 'PlanError', problems: [{ _tag: 'InputWithoutStep' }] },
-      /^Cannot plan this run:\n {2}the input differs from the recorded one/,
+      /^Cannot resume this run:\n {2}the input differs from the recorded one/,
       /--/
     ],
     [

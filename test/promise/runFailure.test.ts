@@ -108,7 +108,7 @@ test('the message of a refused plan begins with the id of the run, and other ref
   await assert.rejects(dogear.run(failing, { id: 'r', storage }))
   const unknown = dogear.resume(failing, { id: 'r', storage, fromStep: 'two' })
   await assert.rejects(unknown, {
-    message: 'Run r: Cannot plan this run:\n  step "two" not found; steps: "one"'
+    message: 'Run r: Cannot resume this run:\n  step "two" not found; steps: "one"'
   })
   const exists = dogear.run(failing, { id: 'r', storage })
   await assert.rejects(exists, { message: 'Run r already exists; choose another id, or resume that run' })

@@ -104,7 +104,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
         '--from-step <step>': 'resume [an earlier run](#from-a-step-on) from this step on',
         '--restart-wave <wave>': 'resume [an earlier run](#from-a-step-on), and run this wave again',
         '--run <id>':
-          'with --from-step or --restart-wave, the run (default: the newest, first of those with this --input, then of this file)'
+          'with --from-step or --restart-wave, the run (default: the newest, preferably with this --input, then of this file)'
       }),
       ...RUNNING
     ],

@@ -149,8 +149,8 @@ export type PollReason =
 export type Decision = Skip | Run | Retry | Confirm | Poll
 
 /**
- * What a resume will do. `decisions` has one entry for each step in document order, a composite before its parts; after a task that runs, one for
- * each of its recorded sub-steps. The other fields summarize it:
+ * What a resume will do. `decisions` has one entry for each unit of the workflow in document order, a composite before its parts; after a task that
+ * runs, one for each of its recorded sub-steps. The other fields summarize it:
  *
  * - `startIndex`: the first step that is not skipped, or the number of steps;
  * - `retryCurrent`: true if `startIndex` is the step in the `state` of the checkpoint, and that state is `BeforeStep`, `Failed` with
@@ -183,9 +183,10 @@ export type Answer =
   { readonly _tag: 'Again' } | { readonly _tag: 'Keep' } | { readonly _tag: 'Done'; readonly output?: Json }
 
 /**
- * Which edits of the workflow a plan accepts. `strict`: none. `completed`: edits of steps that did not complete, but none inserted before a completed
- * one. `ignore`: all edits but two: another kind of step in place of a completed one, because the record holds no result of that kind; and code in
- * place of a pending job, because nothing could poll that job. No policy accepts another name of the workflow.
+ * Which edits of the workflow a plan accepts. `strict`: none. `completed`: edits of steps that did not complete, unless one may have taken effect and
+ * is not idempotent; no step inserted before a completed one. `ignore`: all edits but two: another kind of step in place of a completed one, because
+ * the record holds no result of that kind; and code in place of a pending job, because nothing could poll that job. No policy accepts another name of
+ * the workflow.
  *
  * @category model
  */

@@ -14,7 +14,7 @@ test.each(['connect', 'getaddrinfo'])('a statement whose connection failed at %s
   assert.equal(failureOf(cause).effect, 'none')
 })
 
-test('a statement that could connect to no address of its host had no effect, and is repeated', () => {
+test('a statement that could connect to no address of its host had no effect, and may be repeated', () => {
   const errors = ['::1', '127.0.0.1'].map((address) =>
     Object.assign(new Error(address), { code: 'ECONNREFUSED', syscall: 'connect', address })
   )
