@@ -278,6 +278,10 @@ test('a file that is not UTF-8 is a usage error, and a byte order mark is ignore
     stderr: 'dogear: --value-file: cannot read latin1.json: it is not UTF-8\n'
   })
   expect((await answer('marked.json')).code).toBe(0)
+  await place.shell('cp latin1.json latin1.yml')
+  expect((await place.dogear(['run', 'latin1.yml'])).stderr).toContain(
+    'Cannot read workflow latin1.yml: it is not UTF-8'
+  )
 })
 
 test('an answer to an unknown run exits with 3, and its output ends with the command that lists runs', async () => {
