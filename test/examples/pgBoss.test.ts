@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import PgBoss from 'pg-boss'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { postgresRequests, postgresStorage } from '../../src/adapters/postgres/index.js'
 import { pause, viewRun } from '../../src/promise/index.js'
 import { sharedServer } from '../adapters/postgres/server.js'
@@ -114,12 +114,14 @@ test('the job of a paused run ends, and another one continues the run', async ()
   const worker = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
   await held()
   const pool = new pg.Pool({ connectionString: url })
+  onTestFinished(() => pool.end())
   const options = { id: 'order-7', storage: postgresStorage(pool), environment: { requests: postgresRequests(pool) } }
+  // A claim comes before the first save.
+  await until('the run is saved', async () => (await viewRun(options))?.status === 'running')
   await pause({ ...options, commit: false })
   rmSync(place.file('hold'))
   await until('the job ends', async () => (await jobs()).some(({ state }) => state === 'completed'))
   expect((await viewRun(options))?.status).toBe('paused')
-  await pool.end()
   await boss.send('orders', { id: 'order-7' })
   await until('the order is done', () => worker.output().includes('order-7: Completed'))
 })
