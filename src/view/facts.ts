@@ -1,6 +1,7 @@
 /** Describes a recorded change on one line. */
 import type { Change } from '../domain/change/Change.js'
 import { describeJob, describeRejected } from '../domain/explain/Explain.js'
+import type { Decision } from '../domain/plan/Plan.js'
 import { describeEvidence } from '../domain/checkpoint/CompletedStep.js'
 import { listed } from '../domain/data/listed.js'
 import { clipped, counted, duration, firstLine } from './text.js'
@@ -57,7 +58,7 @@ const textOf = (change: Change): string => {
     case 'Interrupted':
       return `${change.unit}, ${change.reason}`
     case 'Rewound':
-      return `${listed(change.units)}: ${change.why === 'Forced' ? 'as requested' : change.why}`
+      return `${listed(change.units)}: ${WHY.get(change.why) ?? change.why}`
     case 'Assumed':
       return `${change.unit}, assumed done`
     case 'Confirmed':
@@ -67,6 +68,21 @@ const textOf = (change: Change): string => {
       )
   }
 }
+
+/** The reasons of decisions in words. A record names no more than their tags. */
+const WHY: ReadonlyMap<string, string> = new Map<Decision['reason']['_tag'], string>([
+  ['Forced', 'as requested'],
+  ['EvidenceMissing', 'evidence is missing'],
+  ['EvidenceChanged', 'evidence changed'],
+  ['EarlierStepRunsAgain', 'an earlier result may differ'],
+  ['Failed', 'failed before'],
+  ['InFlight', 'was running when the process ended'],
+  ['Interrupted', 'was stopped'],
+  ['NotStarted', 'not started'],
+  ['Assumed', 'its output is replaced'],
+  ['MaybeLost', 'may have run'],
+  ['MayHaveRun', 'may have run']
+])
 
 /** Empty for a composite, which has no attempts. */
 const attemptText = (number: number): string => (number === 0 ? '' : `, attempt ${number}`)
