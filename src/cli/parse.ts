@@ -11,7 +11,7 @@ import { commandNamed, COMMANDS, GLOBAL, namesOf } from './commands/commandTable
 import { withoutValues } from './commands/hints/ofError.js'
 import type { Hint } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
-import { commandOf } from './terminal/shellQuote.js'
+import { commandOf } from '../domain/explain/shellQuote.js'
 
 /**
  * `name`: the word that stands for the command; `operands`: those of the command; `unknown`: options that do not exist, or that have a value and

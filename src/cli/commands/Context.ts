@@ -24,7 +24,7 @@ import { printed } from '../report/runJson.js'
 import type { Location } from '../store/Location.js'
 import { notAFolder, parse, show, STORES } from '../store/Location.js'
 import type { Database } from '../store/open.js'
-import { commandOf } from '../terminal/shellQuote.js'
+import { commandOf } from '../../domain/explain/shellQuote.js'
 
 /** `words`: the typed command line; `inherited`: the variables that steps inherit. */
 export interface Context {

@@ -9,7 +9,7 @@ import type { StorageSpec } from '../../testing/conformance/Spec.js'
 import type { CliError } from '../CliError.js'
 import { usage, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
-import { commandOf } from '../terminal/shellQuote.js'
+import { commandOf } from '../../domain/explain/shellQuote.js'
 import { duration } from '../../view/text.js'
 import { isLikeSpec, specProblems } from '../../testing/conformance/specProblems.js'
 

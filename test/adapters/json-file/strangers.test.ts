@@ -165,6 +165,13 @@ describe.runIf(process.platform !== 'win32')('warnings of a claim', () => {
     assert.deepEqual(exposures, [{ where: root, by: 'everybody', how: 'write' }])
   })
 
+  test('onExposed reports no root with a sticky bit, in which only owners can delete', async () => {
+    const root = await twoRuns()
+    chmodSync(root, 0o1777)
+    await claimIn(root)
+    assert.deepEqual(exposures, [])
+  })
+
   test('an onExposed that returns a rejected promise causes no unhandled rejection', async () => {
     const unhandled: Array<unknown> = []
     const note = (reason: unknown): void => void unhandled.push(reason)
@@ -238,6 +245,12 @@ describe.runIf(process.platform !== 'win32')('warnings of a claim', () => {
       /run: chmod go-w '\/srv\/it'\\''s mine' \(or chmod \+t\)$/
     )
     assert.match(describeExposure({ where: '/srv/mine', ...by }), /run: chmod go-w \/srv\/mine \(or chmod \+t\)$/)
+    const folder = describeExposure({ where: '/srv/a\u001b[2J', by: 'everybody', how: 'write' })
+    assert.equal(
+      folder,
+      '/srv/a\\u001b[2J: every user can write to it and delete or move the state of runs; ' +
+        `run: chmod go-w "$(printf '/srv/a\\033\\1332J')"`
+    )
   })
 
   test('onExposed checks the target of a link, not the link', async () => {

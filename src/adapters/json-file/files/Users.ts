@@ -2,6 +2,8 @@
 import type { Stats } from 'node:fs'
 import { realpathSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { printable } from '../../../domain/explain/printable.js'
+import { commandOf } from '../../../domain/explain/shellQuote.js'
 import type { Exposure } from './FileSystem.js'
 
 const ROOT = 0
@@ -39,14 +41,14 @@ const STICKY = 0o1000
 /** Distributions give each user, also root, a private group with the same number. */
 const isOwnGroup = (gid: number): boolean => gid === ownUid()
 
-/** Checks whether another user can write to a folder, or replace it or a parent. A sticky bit restricts that to owners. */
+/** Checks whether another user can change the contents of a folder, or replace it or a parent. A sticky bit restricts that to owners. */
 export const exposureOf = (path: string): Exposure | undefined => {
   if (ownUid() === undefined) return undefined
   try {
     const folder = realpathSync(path)
     if (!keepsOwners(folder)) return undefined
     for (const where of [folder, ...foldersAbove(folder)]) {
-      const by = whoWrites(statSync(where), where !== folder)
+      const by = whoWrites(statSync(where))
       if (by !== undefined) return { where, by, how: where === folder ? 'write' : 'replace' }
     }
     return undefined
@@ -55,9 +57,9 @@ export const exposureOf = (path: string): Exposure | undefined => {
   }
 }
 
-const whoWrites = ({ uid, gid, mode }: Stats, isAbove: boolean): Exposure['by'] | undefined => {
+const whoWrites = ({ uid, gid, mode }: Stats): Exposure['by'] | undefined => {
   if (!isOurs(uid)) return 'owner'
-  if (isAbove && (mode & STICKY) !== 0) return undefined
+  if ((mode & STICKY) !== 0) return undefined
   if ((mode & OTHERS_WRITE) !== 0) return 'everybody'
   return (mode & GROUP_WRITES) !== 0 && !isOwnGroup(gid) ? 'group' : undefined
 }
@@ -82,11 +84,12 @@ const foldersAbove = (path: string): ReadonlyArray<string> => {
  * @category destructors
  */
 export const describeExposure = ({ where, by, how }: Exposure): string => {
-  const path = /^[\w@%+=:,./-]+$/.test(where) ? where : `'${where.replaceAll("'", `'\\''`)}'`
+  const path = printable(where)
+  const chmod = commandOf(['chmod', 'go-w', where])
   const who = { everybody: 'every user', group: 'every user of its group', owner: 'the user who owns it' }[by]
   return how === 'write'
-    ? `${where}: ${who} can write to it and delete or move the state of runs; run: chmod go-w ${path}`
-    : `${where}: ${who} can delete or move its contents, including the state of runs; ${
-        by === 'owner' ? 'run as that user or keep the state elsewhere' : `run: chmod go-w ${path} (or chmod +t)`
+    ? `${path}: ${who} can write to it and delete or move the state of runs; run: ${chmod}`
+    : `${path}: ${who} can delete or move its contents, including the state of runs; ${
+        by === 'owner' ? 'run as that user or keep the state elsewhere' : `run: ${chmod} (or chmod +t)`
       }`
 }

@@ -1,6 +1,6 @@
 /** Quotes commands for a shell. */
 
-import { printable } from '../../domain/explain/printable.js'
+import { printable } from './printable.js'
 
 /** For a POSIX shell; escapes characters that could control a terminal. */
 export const commandOf = (words: ReadonlyArray<string>): string => words.map(quoted).join(' ')
