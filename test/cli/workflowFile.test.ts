@@ -471,6 +471,7 @@ test.each([
   ['"a" && "b"', '2:16', AFTER_END],
   ['> x', '2:14', '"|" and ">" must end their line; begin the string on the next line'],
   ['!x y', '2:12', 'this begins with "!", which marks a tag; put it in quotes'],
+  ['? x', '2:12', 'this begins with "?", which marks a key; put it in quotes'],
   ['- x', '2:12', 'a string that begins with "- " needs quotes; a list starts on the next line'],
   [']x', '2:12', 'this "]" ends nothing; remove it, or put the string in quotes'],
   ['[a]}', '2:15', 'this "}" ends nothing; remove it, or put the string in quotes'],

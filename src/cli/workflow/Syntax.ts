@@ -82,7 +82,9 @@ const explained = (code: YAMLParseError['code'], message: string, character: str
       return begins(character, 'YAML reserves')
     case 'BLOCK_AS_IMPLICIT_KEY':
     case 'BLOCK_IN_FLOW':
-      return 'a string with ": " in it, or ":" at its end, needs quotes, or "|" and the string on the next lines'
+      return character === '?'
+        ? begins('?', 'marks a key')
+        : 'a string with ": " in it, or ":" at its end, needs quotes, or "|" and the string on the next lines'
     case 'MULTILINE_IMPLICIT_KEY':
       return 'the next line is indented more than the key before it; align them'
     case 'UNEXPECTED_TOKEN':

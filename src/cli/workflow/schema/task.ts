@@ -111,6 +111,8 @@ const strategy: Schema<RetryPolicy['_tag']> = {
   json: (definitions) => ({ anyOf: [{ enum: Object.keys(STRATEGIES) }, text.json(definitions)] })
 }
 
+const FIRST_DELAY = `${standard.delayMillis / 1_000}s`
+
 const retry: Schema<RetryPolicy> = mapped(
   object(
     '"retry"',
@@ -120,7 +122,7 @@ const retry: Schema<RetryPolicy> = mapped(
         number({ from: 1, to: MAX_ATTEMPTS, whole: true }),
         `The total number of attempts. Default: ${standard.attempts}.`
       ),
-      delay: field(duration, 'The first delay. Default: 5s.'),
+      delay: field(duration, `The first delay. Default: ${FIRST_DELAY}.`),
       maxDelay: field(duration, 'No delay is longer. Default: 2m, or the first delay if that is longer.'),
       jitter: field(
         number({ from: 0, to: 1, whole: false }),
@@ -140,7 +142,7 @@ const retry: Schema<RetryPolicy> = mapped(
     if (maxDelay !== undefined && policy.maxDelayMillis < policy.delayMillis)
       report(
         maxDelay.entry.at,
-        `"maxDelay" must not be shorter than "delay"${delay === undefined ? ' (default: 5s)' : ''}`
+        `"maxDelay" must not be shorter than "delay"${delay === undefined ? ` (default: ${FIRST_DELAY})` : ''}`
       )
     return policy
   }
