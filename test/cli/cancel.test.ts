@@ -43,7 +43,7 @@ test('a cancelled live run ends its current steps; resume without an id ignores 
 })
 
 test.each([['resume'], ['plan']])(
-  '%s of a cancelled run exits with 4 and prints the command that resumes it',
+  '%s of a cancelled run exits with 4 and prints the same command with --reopen',
   async (command) => {
     place = sandbox({ 'bad.yml': failing })
     expect((await place.dogear(['run', 'bad.yml', '--id', 'bad0'])).code).toBe(1)
@@ -52,11 +52,11 @@ test.each([['resume'], ['plan']])(
     expect(refused.code).toBe(4)
     expect(linesOf(refused.stderr)).toEqual([
       'dogear: Run bad0 was cancelled',
-      'To resume it anyway:',
-      '  dogear resume bad0 --reopen'
+      `To ${command} it anyway:`,
+      `  dogear ${command} bad0 --reopen`
     ])
-    const forced = await place.dogear(['resume', 'bad0', '--from-step', 'only'])
-    expect(linesOf(forced.stderr).at(-1)).toBe('  dogear resume bad0 --from-step only --reopen')
+    const forced = await place.dogear([command, 'bad0', '--from-step', 'only'])
+    expect(linesOf(forced.stderr).at(-1)).toBe(`  dogear ${command} bad0 --from-step only --reopen`)
     const shown = await place.dogear(['show', 'bad0'])
     expect(shown.stderr).toBe('It is cancelled. To resume it anyway:\n  dogear resume bad0 --reopen\n')
     expect(linesOf((await place.dogear(['verify', 'bad0'])).stdout)).toContain('      dogear resume bad0 --reopen')

@@ -54,6 +54,11 @@ test.each(['--output json', '--json'])('with %s the listing is JSON with full id
   ])
 })
 
+test('--json with --output table is refused', async () => {
+  const { code, stderr } = await place.dogear(['runs', '--json', '--output', 'table'])
+  expect([code, stderr]).toEqual([2, 'dogear: --json and --output table cannot be combined; use one of them\n'])
+})
+
 test('a status without runs prints an empty listing', async () => {
   expect((await place.dogear(['runs', '--status', 'running'])).stdout).toBe('No running runs\n')
   expect((await place.dogear(['runs', '--status', 'running', '--json'])).stdout).toBe('[]\n')

@@ -140,7 +140,7 @@ test('a move back to the copy that a killed move left is refused with the comman
     [
       'dogear: Cannot move r-one: the other store has a run with this id',
       'That is the copy of a move that did not end. Finish it with:',
-      `  dogear move r-one --to ${place.folder}/other --home ${place.folder}/.dogear`
+      `  dogear move r-one --to ${place.folder}/other --store ${place.folder}/.dogear`
     ]
   ])
   expect((await place.shell(commandIn(refused))).code).toBe(0)

@@ -84,5 +84,5 @@ const withTarget = async <A>(
   const home = checkFolder(location.path)
   return E.isLeft(home)
     ? home
-    : use({ ...context, home: home.right, store: { location, words: ['--home', home.right] } })
+    : use({ ...context, home: home.right, store: { location, words: ['--store', home.right] } })
 }

@@ -28,6 +28,8 @@ export const runsCommand = async (context: Context, flags: Flags): Promise<Resul
   if (flags.output !== undefined && flags.output !== 'json' && flags.output !== 'table') {
     return wrongUse(`--output: unknown form "${flags.output}"; use json or table`)
   }
+  if (flags.json === true && flags.output === 'table')
+    return wrongUse('--json and --output table cannot be combined; use one of them')
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)

@@ -87,8 +87,8 @@ const afterRunError = (typed: Typed, error: RunError, run?: StoredRun): Readonly
     case 'Unconfirmed':
       return runId === undefined ? [look] : [planning(typed, runId)]
     case 'RunCancelled':
-      return typed.words[0] === 'resume' && run?.workflow.path !== undefined
-        ? [{ text: 'To resume it anyway:', command: sameCommand(typed, ['--reopen']) }]
+      return REOPENING.has(typed.words[0] ?? '') && run?.workflow.path !== undefined
+        ? [{ text: `To ${typed.words[0]} it anyway:`, command: sameCommand(typed, ['--reopen']) }]
         : [resuming('To resume it anyway:', { reopen: true })]
     // The folder of a user can only be restored.
     case 'WorkspaceMissing':
@@ -114,6 +114,9 @@ const afterRunError = (typed: Typed, error: RunError, run?: StoredRun): Readonly
       return [again(typed)]
   }
 }
+
+/** The commands with `--reopen`. */
+const REOPENING: ReadonlySet<string> = new Set(['plan', 'resume'])
 
 const planning = (typed: Typed, runId: string): Hint =>
   hintTo(typed, 'To see what a resume would do:', ['plan', runId, ...typed.words.filter((word) => word === '--reopen')])
