@@ -404,6 +404,33 @@ describe('a plan', () => {
     assert.deepEqual(before(cut, 'agent/d'), ['Skip agent/b FailedBefore', 'Skip agent/c FailedBefore'])
   })
 
+  test('fromStep at a sub-step drops what completed or failed after it, and nothing that ended earlier', () => {
+    const [early, late] = ['2026-01-02T03:04:04.000Z', '2026-01-02T03:04:06.000Z']
+    const checkpoint = after(
+      done('agent/a', 1, {}),
+      { ...failed('agent/t', {}), at: late } as Change,
+      { ...done('agent/t#2', 2, {}), at: '2026-01-02T03:04:07.000Z' } as Change,
+      failed('agent')
+    )
+    assert.deepEqual(decided(checkpoint, { fromStep: 'agent/t#2' }), [
+      'Run agent Forced',
+      'Skip agent/a Completed',
+      'Run agent/t#2 Forced',
+      'Retry agent/t Failed'
+    ])
+    assert.deepEqual(decided(checkpoint, { fromStep: 'agent/t' }), [
+      'Run agent Forced',
+      'Skip agent/a Completed',
+      'Run agent/t#2 EarlierStepRunsAgain',
+      'Run agent/t Forced'
+    ])
+    const cut = after({ ...failed('agent/t', {}), at: early } as Change, done('agent/t#2', 2, {}))
+    assert.deepEqual(decided(cut, { fromStep: 'agent/t#2' }).slice(1), [
+      'Run agent/t#2 Forced',
+      'Skip agent/t FailedBefore'
+    ])
+  })
+
   test('fromStep at a nested sub-step also drops the outer one, and fromStep at an outer sub-step also drops its nested ones', () => {
     const checkpoint = after(
       done('agent/a', 1, {}),
