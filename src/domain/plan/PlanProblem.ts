@@ -99,8 +99,9 @@ export type PlanProblem =
       readonly evidence?: true
     }
 
-/** All problems of a plan. */
+/** All problems of a plan. `forking`: of the plan of a fork. */
 export interface PlanError {
   readonly _tag: 'PlanError'
   readonly problems: ReadonlyNonEmptyArray<PlanProblem>
+  readonly forking?: true
 }
