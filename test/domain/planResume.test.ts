@@ -733,6 +733,26 @@ describe('an answer without a question', () => {
       assert.deepEqual(decisions, planned(checkpoint, five).decisions)
     }
   })
+
+  test('the answer "done" with another output is refused for a completed step, and the same output is accepted', () => {
+    const five = numbered(5)
+    const saying = (output: Json): PlanOptions => ({ confirm: new Map([['step-0', { _tag: 'Done', output }]]) })
+    for (const assumed of [{}, { assumed: true } as const]) {
+      const state = State.beforeStep(2, 'step-2', [])
+      const checkpoint = standing(five, state, [record(0, { output: { a: 1 }, ...assumed }), record(1)])
+      const [problem, ...more] = problems(checkpoint, five, saying('V2'))
+      assert.deepEqual([problem, more], [{ _tag: 'NothingToConfirm', unit: 'step-0', completed: true }, []])
+      assert.ok(problem !== undefined)
+      assert.equal(
+        describeProblem(problem),
+        '"step-0" has already completed with another output; omit the answer, or run from that step'
+      )
+      const same = { a: 1, b: undefined } as unknown as Json
+      assert.deepEqual(planned(checkpoint, five, saying(same)).decisions, planned(checkpoint, five).decisions)
+    }
+    const redacted = standing(five, State.beforeStep(1, 'step-1', []), [record(0, { output: 'token ***' })])
+    assert.deepEqual(planned(redacted, five, saying('token abcd')).decisions, planned(redacted, five).decisions)
+  })
 })
 
 describe('a run that lost its newest state', () => {

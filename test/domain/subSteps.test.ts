@@ -348,6 +348,16 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/pay' })), ['first', 'agent/a'])
   })
 
+  test('the answer "done" with another output is refused for a completed sub-step, also if its task is skipped', () => {
+    const confirm = new Map<string, Answer>([['agent/a', { _tag: 'Done', output: 2 }]])
+    for (const end of [[], [done('agent')]]) {
+      const plan = planResume(after(done('agent/a', 1, {}), ...end), defined, { confirm })
+      const problems = [{ _tag: 'NothingToConfirm', unit: 'agent/a', completed: true }]
+      assert.deepEqual(plan, E.left({ _tag: 'PlanError', problems }))
+      assert.ok(E.isRight(planResume(after(done('agent/a', 2, {}), ...end), defined, { confirm })))
+    }
+  })
+
   test('an answer about a sub-step is accepted even if an answer about its task makes the plan skip the task', () => {
     const paid = [running('agent/pay'), done('agent/pay', 1, harmful)]
     const checkpoint = after(...paid, { ...done('agent'), evidence: [artifact('0')] } as Change)

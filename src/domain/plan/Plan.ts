@@ -220,8 +220,9 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  *   flight, failed or pending).
  * - `restartWave` (the path of a sequence, wave or map): all its parts and everything after it run.
  * - `changes`: default `completed`.
- * - `confirm`: answers, by unit. Ignored for a unit whose record is kept, so that a resume can be repeated with them. `Done` can also correct an
- *   earlier `Done`: it supplies the output of a task that has no valid one, and replaces the output of a sub-step.
+ * - `confirm`: answers, by unit. Ignored for a unit whose record is kept, so that a resume can be repeated with them; but `Done` with another
+ *   output than the recorded one is refused. `Done` can also correct an earlier `Done`: it supplies the output of a task that has no valid one,
+ *   and replaces the output of a sub-step.
  * - `outputs`: outputs, by unit, for tasks that `fromStep` assumes done and that have none recorded, for tasks that were declared done
  *   without an output that fits, or that an edit makes capture a variable, and for sub-steps that were declared done.
  * - `evidence`: missing or changed evidence, collected by the caller; the planner never reads files. Units with missing evidence run again.

@@ -27,6 +27,7 @@ import type {
 } from './Plan.js'
 import type { PlanProblem } from './PlanProblem.js'
 import type { PlanContext } from './PlanContext.js'
+import { otherOutput } from './PlanContext.js'
 import { fromUnknown as fromThrown } from '../data/StepError.js'
 import { atPath, plainJson } from '../data/Malformed.js'
 import { find } from '../checkpoint/Tree.js'
@@ -139,8 +140,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
       available: answeredAbove(context, placed)
     })
   const rerun = rerunReason(context, placed)
-  const isKept = context.evidence.kept.size > 0 || placed.keptAbove !== undefined
-  const kept = isKept ? keptOf(context, placed, rerun) : undefined
+  const kept = keptOf(context, placed, rerun)
   const given = answer?._tag === 'Done' ? answer.output : undefined
   const supplied = given === undefined ? context.outputs.get(placed.unit) : given
   if (
@@ -148,9 +148,10 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
     (kept !== undefined || (rerun === undefined && !context.evidence.open.has(placed.unit)))
   ) {
     reportMissing(context, placed, out)
-    return kept === undefined && supplied !== undefined && (placed.isReplaceable ?? lacksOutput(placed.step, record))
-      ? assume(placed, supplied, out, evidenceNow(context, placed, record))
-      : skipRecorded(placed, record, kept, out)
+    if (kept === undefined && supplied !== undefined && (placed.isReplaceable ?? lacksOutput(placed.step, record)))
+      return assume(placed, supplied, out, evidenceNow(context, placed, record))
+    out.problems.push(...otherOutput(context, record))
+    return skipRecorded(placed, record, kept, out)
   }
   if (placed.demand === 'assumed') return assume(placed, supplied, out)
   const pending = placed.pending ?? (context.checkpoint.pending.size === 0 ? undefined : pendingOf(context, placed))
