@@ -235,7 +235,7 @@ describe('planResume refuses malformed arguments', () => {
     ],
     ['workflow is a string', { workflow: 'x' }, '$.workflow.steps expected an array']
   ])('a checkpoint whose %s is refused with that field, whatever else is wrong', (_, more, named) => {
-    const steps = [W.task('a'), W.task('b')].map((step) => ({ ...step, accepts: () => undefined }))
+    const steps = ['a', 'b'].map((name) => Object.defineProperty(W.task(name), 'summary', { get: () => assert.fail() }))
     const started = { ...checkpoint, workflow: Identity.of({ name: 'w', steps: [W.task('a'), W.task('b')] }), ...more }
     const refused = refusal(started, { name: 'w', steps }, { fromStep: 'b' }).join()
     assert.ok(refused.includes(`malformed (at ${named}`), refused)

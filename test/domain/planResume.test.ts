@@ -933,6 +933,22 @@ describe('an accepted edit of a completed step', () => {
   })
 })
 
+describe('a check of outputs that returns no Either', () => {
+  test.each([
+    ['undefined', undefined, 'undefined'],
+    ['a boolean', false, 'the boolean false'],
+    ['a Left of a string', E.left('a number'), 'an object']
+  ])('a plan is refused if the check of a recorded output returns %s', (_, returned, kind) => {
+    const broken = W.task('step-0', { accepts: () => returned as never })
+    const found = problems(standing(numbered(1), State.completed(0, 'step-0'), [record(0)]), {
+      name: 'numbered',
+      steps: [broken]
+    })
+    const expected = `a value that its check accepts; the check returned ${kind}, not an Either that is right or has a mismatch`
+    assert.deepEqual(found, [{ _tag: 'OutputNotDecodable', unit: 'step-0', path: '$', expected }])
+  })
+})
+
 describe('a check of outputs that throws', () => {
   test('a plan is refused with the thrown message if the check of a recorded output throws', () => {
     const broken = W.task('step-0', {
