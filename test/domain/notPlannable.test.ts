@@ -59,7 +59,7 @@ describe('planResume refuses malformed arguments', () => {
     [
       'a task without its fields',
       { name: 'w', steps: [{ _tag: 'Task' }] },
-      'steps of "w" must be an array of steps; step 1 is an object without fingerprint, idempotent, captures, accepts'
+      'steps of "w" must be an array of steps; step 1 is an object without name, fingerprint, idempotent, captures, accepts'
     ],
     [
       'a nested step without a tag',
@@ -84,7 +84,7 @@ describe('planResume refuses malformed arguments', () => {
     [
       'a map whose body has no steps',
       { name: 'w', steps: [{ ...W.mapOf('all', W.task('a')), each: { _tag: 'Sequence' } }] },
-      'each of "all" must be a step, not an object without fingerprint, ownFingerprint, steps'
+      'each of "all" must be a step, not an object without name, fingerprint, ownFingerprint, steps'
     ],
     [
       'secrets that are a string',
@@ -109,7 +109,17 @@ describe('planResume refuses malformed arguments', () => {
     [
       'a step without a name',
       { name: 'w', steps: [{ ...W.sequence('s', [W.task('b')]), name: undefined }] },
-      '"undefined" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters'
+      'steps of "w" must be an array of steps; step 1 is an object without name'
+    ],
+    [
+      'a step in a sequence whose name is an object',
+      { name: 'w', steps: [W.sequence('s', [W.task({ name: 'a' } as never)])] },
+      'steps of "s" must be an array of steps; step 1 is an object with invalid name'
+    ],
+    [
+      'a map whose name is a number',
+      { name: 'w', steps: [W.mapOf(1e21 as never, W.task('a'))] },
+      'steps of "w" must be an array of steps; step 1 is an object with invalid name'
     ]
   ])('planResume refuses a malformed workflow: %s', (_, given, text) => {
     assert.deepEqual(refusal(checkpoint, given), [text])
