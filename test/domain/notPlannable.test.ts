@@ -29,6 +29,13 @@ const refusal = (one: unknown, other: unknown, options?: unknown): ReadonlyArray
   return E.isLeft(plan) ? describeProblems(plan.left.problems) : assert.fail('there is a plan')
 }
 
+test('a field of an input that is undefined makes no other input', () => {
+  assert.deepEqual(
+    planResume(checkpoint, workflow, { input: { a: undefined } as never }),
+    planResume(checkpoint, workflow)
+  )
+})
+
 describe('explain and hashPlan', () => {
   const plan = planResume(checkpoint, workflow)
   test.each([
@@ -168,6 +175,21 @@ describe('planResume refuses malformed arguments', () => {
       'missing evidence that is undefined',
       { evidence: [{ unit: 'a', missing: undefined, changed: [] }] },
       'evidence must be an array of what collectEvidence returns'
+    ],
+    [
+      'evidence with an unknown tag',
+      { evidence: [{ unit: 'a', missing: [{ _tag: 'artifact', path: 'a' }] }] },
+      'evidence must be an array of what collectEvidence returns'
+    ],
+    [
+      'an artifact without a path',
+      { evidence: [{ unit: 'a', changed: [{ was: { _tag: 'Artifact' } }] }] },
+      'evidence must be an array of what collectEvidence returns'
+    ],
+    [
+      'an input that is not plain JSON',
+      { fromStep: 'a', input: { at: 1n } },
+      'input must be plain JSON at $.at, not a bigint'
     ],
     ['evidence with a hole', { evidence: new Array(1) }, 'evidence must be an array of what collectEvidence returns'],
     [
