@@ -254,6 +254,11 @@ describe('planResume refuses malformed arguments', () => {
     ['submissions are a string', { submissions: 'x' }, '$.submissions expected a list that Dogear made'],
     ['items are a number', { items: 5 }, '$.items expected a Map'],
     ['items are a string', { items: 'x' }, '$.items expected a Map'],
+    [
+      'state has an unknown tag',
+      { state: { ...checkpoint.state, _tag: 'Running' } },
+      '$.state._tag expected BeforeStep, Completed, Failed or Interrupted'
+    ],
     ['state is a number', { state: 5 }, '$.state expected an object'],
     [
       'attempts are null',

@@ -14,6 +14,7 @@ import type { Json } from '../data/Json.js'
 import { equals, fromUnknown } from '../data/Json.js'
 import { describe, plainJson } from '../data/Malformed.js'
 import { kindOf, optionProblems } from '../data/Options.js'
+import { orList } from '../data/Suggestion.js'
 import type { Decision, PlanOptions, ResumePlan, Skip } from './Plan.js'
 import { PLAN_OPTIONS } from './planOptions.js'
 import type { PlanError, PlanProblem } from './PlanProblem.js'
@@ -114,10 +115,13 @@ const plan = (
 
 const isMap = (one: ReadonlyMap<string, unknown>): boolean => typeof one.size === 'number' && 'get' in one
 
+const STATES: ReadonlyArray<State.CheckpointState['_tag']> = ['BeforeStep', 'Completed', 'Failed', 'Interrupted']
+
 /** What a plan reads of a checkpoint: its path, what it must be, and a check of it in constant time, which may throw. */
 const FIELDS: ReadonlyArray<readonly [string, string, (checkpoint: Checkpoint) => boolean]> = [
   ['workflow.steps', 'an array', ({ workflow }) => Array.isArray(workflow.steps)],
   ['state', 'an object', ({ state }) => kindOf(state) === 'an object'],
+  ['state._tag', orList(STATES), ({ state }) => STATES.includes(state._tag)],
   ['items', 'a Map', ({ items }) => isMap(items)],
   ['renewals', 'a Map', ({ renewals }) => isMap(renewals)],
   ...Object.entries<(checkpoint: Checkpoint) => Iterable<Units.OfUnit>>({
