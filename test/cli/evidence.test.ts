@@ -232,7 +232,7 @@ describe('a resume', () => {
     assert.equal(code, 5)
     assert.match(
       stderr,
-      /^dogear: Cannot read the evidence in .+: git .+\(GIT\); fix its permissions \(or git\), then resume\. Nothing was changed/
+      /^dogear: Cannot read the evidence in .+: git .+\(GIT\); fix its permissions \(or git\)\. Nothing was changed/
     )
   })
 })

@@ -207,6 +207,12 @@ describe('a definition', () => {
     }
   )
 
+  test('a field of a definition that is undefined changes no fingerprint', () => {
+    const [absent, given] = [{ shell: 'make' }, { shell: 'make', cwd: undefined } as never]
+    assert.equal(W.task('a', { definition: given }).fingerprint, W.task('a', { definition: absent }).fingerprint)
+    assert.deepEqual(W.sequence('s', [W.task('a')], 's', given), W.sequence('s', [W.task('a')], 's', absent))
+  })
+
   test('all problems of a definition are reported at once', () => {
     const found = WorkflowProblem.problems({
       name: ' ',

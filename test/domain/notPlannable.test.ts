@@ -5,6 +5,8 @@ import { describe, test } from 'vitest'
 import * as C from '../../src/domain/checkpoint/Checkpoint.js'
 import { encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
 import { describeProblems } from '../../src/domain/explain/problems.js'
+import { explain } from '../../src/domain/explain/Explain.js'
+import { hashPlan } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import * as W from '../../src/domain/workflow/Workflow.js'
 import * as WorkflowProblem from '../../src/domain/workflow/WorkflowProblem.js'
@@ -27,6 +29,26 @@ const refusal = (one: unknown, other: unknown, options?: unknown): ReadonlyArray
   return E.isLeft(plan) ? describeProblems(plan.left.problems) : assert.fail('there is a plan')
 }
 
+test('a field of an input that is undefined makes no other input', () => {
+  assert.deepEqual(
+    planResume(checkpoint, workflow, { input: { a: undefined } as never }),
+    planResume(checkpoint, workflow)
+  )
+})
+
+describe('explain and hashPlan', () => {
+  const plan = planResume(checkpoint, workflow)
+  test.each([
+    ['null', null, 'null'],
+    ['an empty object', {}, 'an object'],
+    ['a plan from JSON', JSON.parse(JSON.stringify(E.isRight(plan) ? plan.right : undefined)), 'an object'],
+    ['the result of planResume', plan, 'an object']
+  ])('explain and hashPlan say what is wrong with a value that is not a plan: %s', (_, given, kind) => {
+    const wrong = `the plan must be a ResumePlan, not ${kind}; pass the \`plan\` of planRun, or the \`right\` of planResume`
+    assert.deepEqual([explain(given as never), hashPlan(given as never)], [wrong, wrong])
+  })
+})
+
 describe('planResume refuses malformed arguments', () => {
   test.each([
     ['undefined', undefined, 'the workflow must be a Program or a Workflow, not undefined'],
@@ -44,7 +66,7 @@ describe('planResume refuses malformed arguments', () => {
     [
       'a task without its fields',
       { name: 'w', steps: [{ _tag: 'Task' }] },
-      'steps of "w" must be an array of steps; step 1 is an object without fingerprint, idempotent, captures, accepts'
+      'steps of "w" must be an array of steps; step 1 is an object without name, fingerprint, idempotent, captures, accepts'
     ],
     [
       'a nested step without a tag',
@@ -69,7 +91,7 @@ describe('planResume refuses malformed arguments', () => {
     [
       'a map whose body has no steps',
       { name: 'w', steps: [{ ...W.mapOf('all', W.task('a')), each: { _tag: 'Sequence' } }] },
-      'each of "all" must be a step, not an object without fingerprint, ownFingerprint, steps'
+      'each of "all" must be a step, not an object without name, fingerprint, ownFingerprint, steps'
     ],
     [
       'secrets that are a string',
@@ -94,7 +116,17 @@ describe('planResume refuses malformed arguments', () => {
     [
       'a step without a name',
       { name: 'w', steps: [{ ...W.sequence('s', [W.task('b')]), name: undefined }] },
-      '"undefined" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters'
+      'steps of "w" must be an array of steps; step 1 is an object without name'
+    ],
+    [
+      'a step in a sequence whose name is an object',
+      { name: 'w', steps: [W.sequence('s', [W.task({ name: 'a' } as never)])] },
+      'steps of "s" must be an array of steps; step 1 is an object with invalid name'
+    ],
+    [
+      'a map whose name is a number',
+      { name: 'w', steps: [W.mapOf(1e21 as never, W.task('a'))] },
+      'steps of "w" must be an array of steps; step 1 is an object with invalid name'
     ]
   ])('planResume refuses a malformed workflow: %s', (_, given, text) => {
     assert.deepEqual(refusal(checkpoint, given), [text])
@@ -143,6 +175,21 @@ describe('planResume refuses malformed arguments', () => {
       'missing evidence that is undefined',
       { evidence: [{ unit: 'a', missing: undefined, changed: [] }] },
       'evidence must be an array of what collectEvidence returns'
+    ],
+    [
+      'evidence with an unknown tag',
+      { evidence: [{ unit: 'a', missing: [{ _tag: 'artifact', path: 'a' }] }] },
+      'evidence must be an array of what collectEvidence returns'
+    ],
+    [
+      'an artifact without a path',
+      { evidence: [{ unit: 'a', changed: [{ was: { _tag: 'Artifact' } }] }] },
+      'evidence must be an array of what collectEvidence returns'
+    ],
+    [
+      'an input that is not plain JSON',
+      { fromStep: 'a', input: { at: 1n } },
+      'input must be plain JSON at $.at, not a bigint'
     ],
     ['evidence with a hole', { evidence: new Array(1) }, 'evidence must be an array of what collectEvidence returns'],
     [
@@ -207,6 +254,11 @@ describe('planResume refuses malformed arguments', () => {
     ['submissions are a string', { submissions: 'x' }, '$.submissions expected a list that Dogear made'],
     ['items are a number', { items: 5 }, '$.items expected a Map'],
     ['items are a string', { items: 'x' }, '$.items expected a Map'],
+    [
+      'state has an unknown tag',
+      { state: { ...checkpoint.state, _tag: 'Running' } },
+      '$.state._tag expected BeforeStep, Completed, Failed or Interrupted'
+    ],
     ['state is a number', { state: 5 }, '$.state expected an object'],
     [
       'attempts are null',
@@ -220,7 +272,7 @@ describe('planResume refuses malformed arguments', () => {
     ],
     ['workflow is a string', { workflow: 'x' }, '$.workflow.steps expected an array']
   ])('a checkpoint whose %s is refused with that field, whatever else is wrong', (_, more, named) => {
-    const steps = [W.task('a'), W.task('b')].map((step) => ({ ...step, accepts: () => undefined }))
+    const steps = ['a', 'b'].map((name) => Object.defineProperty(W.task(name), 'summary', { get: () => assert.fail() }))
     const started = { ...checkpoint, workflow: Identity.of({ name: 'w', steps: [W.task('a'), W.task('b')] }), ...more }
     const refused = refusal(started, { name: 'w', steps }, { fromStep: 'b' }).join()
     assert.ok(refused.includes(`malformed (at ${named}`), refused)

@@ -733,6 +733,26 @@ describe('an answer without a question', () => {
       assert.deepEqual(decisions, planned(checkpoint, five).decisions)
     }
   })
+
+  test('the answer "done" with another output is refused for a completed step, and the same output is accepted', () => {
+    const five = numbered(5)
+    const saying = (output: Json): PlanOptions => ({ confirm: new Map([['step-0', { _tag: 'Done', output }]]) })
+    for (const assumed of [{}, { assumed: true } as const]) {
+      const state = State.beforeStep(2, 'step-2', [])
+      const checkpoint = standing(five, state, [record(0, { output: { a: 1 }, ...assumed }), record(1)])
+      const [problem, ...more] = problems(checkpoint, five, saying('V2'))
+      assert.deepEqual([problem, more], [{ _tag: 'NothingToConfirm', unit: 'step-0', completed: true }, []])
+      assert.ok(problem !== undefined)
+      assert.equal(
+        describeProblem(problem),
+        '"step-0" has already completed with another output; omit the answer, or run from that step'
+      )
+      const same = { a: 1, b: undefined } as unknown as Json
+      assert.deepEqual(planned(checkpoint, five, saying(same)).decisions, planned(checkpoint, five).decisions)
+    }
+    const redacted = standing(five, State.beforeStep(1, 'step-1', []), [record(0, { output: 'token ***' })])
+    assert.deepEqual(planned(redacted, five, saying('token abcd')).decisions, planned(redacted, five).decisions)
+  })
 })
 
 describe('a run that lost its newest state', () => {
@@ -910,6 +930,22 @@ describe('an accepted edit of a completed step', () => {
         assert.deepEqual(tags(plan)[0], 'step-0 Skip Assumed')
         assert.equal(plan.variables.get('release'), 'V1')
       }
+  })
+})
+
+describe('a check of outputs that returns no Either', () => {
+  test.each([
+    ['undefined', undefined, 'undefined'],
+    ['a boolean', false, 'the boolean false'],
+    ['a Left of a string', E.left('a number'), 'an object']
+  ])('a plan is refused if the check of a recorded output returns %s', (_, returned, kind) => {
+    const broken = W.task('step-0', { accepts: () => returned as never })
+    const found = problems(standing(numbered(1), State.completed(0, 'step-0'), [record(0)]), {
+      name: 'numbered',
+      steps: [broken]
+    })
+    const expected = `a value that its check accepts; the check returned ${kind}, not an Either that is right or has a mismatch`
+    assert.deepEqual(found, [{ _tag: 'OutputNotDecodable', unit: 'step-0', path: '$', expected }])
   })
 })
 

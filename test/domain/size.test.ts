@@ -43,6 +43,11 @@ describe('the biggest values', () => {
     ])
   })
 
+  test('the path of a value quotes names that are no identifiers', () => {
+    const found = biggest({ output: { 'odd name': text(1000) } })
+    assert.deepEqual(found, [{ path: '$.output["odd name"]', bytes: 1000 }])
+  })
+
   test('a container of many small values is reported itself', () => {
     const many = Array.from({ length: 1000 }, (_, index) => index)
     const [first, ...rest] = biggest({ outputs: { many, few: [1, 2] }, at: 'x' })

@@ -348,6 +348,16 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/pay' })), ['first', 'agent/a'])
   })
 
+  test('the answer "done" with another output is refused for a completed sub-step, also if its task is skipped', () => {
+    const confirm = new Map<string, Answer>([['agent/a', { _tag: 'Done', output: 2 }]])
+    for (const end of [[], [done('agent')]]) {
+      const plan = planResume(after(done('agent/a', 1, {}), ...end), defined, { confirm })
+      const problems = [{ _tag: 'NothingToConfirm', unit: 'agent/a', completed: true }]
+      assert.deepEqual(plan, E.left({ _tag: 'PlanError', problems }))
+      assert.ok(E.isRight(planResume(after(done('agent/a', 2, {}), ...end), defined, { confirm })))
+    }
+  })
+
   test('an answer about a sub-step is accepted even if an answer about its task makes the plan skip the task', () => {
     const paid = [running('agent/pay'), done('agent/pay', 1, harmful)]
     const checkpoint = after(...paid, { ...done('agent'), evidence: [artifact('0')] } as Change)
@@ -402,6 +412,33 @@ describe('a plan', () => {
       for (const first of ['agent/a', 'agent/b']) assert.deepEqual(before(checkpoint, first), [])
     assert.deepEqual(before(ended, 'agent/d'), ['Retry agent/b Failed', 'Retry agent/c Failed'])
     assert.deepEqual(before(cut, 'agent/d'), ['Skip agent/b FailedBefore', 'Skip agent/c FailedBefore'])
+  })
+
+  test('fromStep at a sub-step drops what completed or failed after it, and nothing that ended earlier', () => {
+    const [early, late] = ['2026-01-02T03:04:04.000Z', '2026-01-02T03:04:06.000Z']
+    const checkpoint = after(
+      done('agent/a', 1, {}),
+      { ...failed('agent/t', {}), at: late } as Change,
+      { ...done('agent/t#2', 2, {}), at: '2026-01-02T03:04:07.000Z' } as Change,
+      failed('agent')
+    )
+    assert.deepEqual(decided(checkpoint, { fromStep: 'agent/t#2' }), [
+      'Run agent Forced',
+      'Skip agent/a Completed',
+      'Run agent/t#2 Forced',
+      'Retry agent/t Failed'
+    ])
+    assert.deepEqual(decided(checkpoint, { fromStep: 'agent/t' }), [
+      'Run agent Forced',
+      'Skip agent/a Completed',
+      'Run agent/t#2 EarlierStepRunsAgain',
+      'Run agent/t Forced'
+    ])
+    const cut = after({ ...failed('agent/t', {}), at: early } as Change, done('agent/t#2', 2, {}))
+    assert.deepEqual(decided(cut, { fromStep: 'agent/t#2' }).slice(1), [
+      'Run agent/t#2 Forced',
+      'Skip agent/t FailedBefore'
+    ])
   })
 
   test('fromStep at a nested sub-step also drops the outer one, and fromStep at an outer sub-step also drops its nested ones', () => {

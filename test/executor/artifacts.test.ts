@@ -164,7 +164,7 @@ describe('an artifact', () => {
     const refused = await runOrResume(program as AnyProgram, 'r', {})(nodeEnvironment(memoryStorage(data)))()
     assert.ok(E.isLeft(refused) && refused.left._tag === 'TreeUnreadable')
     assert.deepEqual([refused.left.code, refused.left.where], ['NO_STORE', 'the artifacts of run r'])
-    assert.match(RunError.describe(refused.left), /\(NO_STORE\); set `artifacts` in the environment, then resume\./)
+    assert.match(RunError.describe(refused.left), /\(NO_STORE\); set `artifacts` in the environment\./)
   })
 
   test('later steps read an artifact, even after a resume, and its digest is recorded', async () => {

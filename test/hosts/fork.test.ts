@@ -9,8 +9,8 @@ import { describe, test } from 'vitest'
 import { fileArtifacts, jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { memoryArtifacts, memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
 import { nodeEnvironment, workspaces } from '../../src/adapters/node/index.js'
-import type { CheckpointStorage, Json, RunError } from '../../src/index.js'
-import { fork as forkInFp } from '../../src/index.js'
+import type { CheckpointStorage, Json } from '../../src/index.js'
+import { fork as forkInFp, RunError } from '../../src/index.js'
 import { cancel, fork, isRunFailure, listRuns, resume, runOutcome, viewRun, workflow } from '../../src/promise/index.js'
 import { withFaults } from '../../src/testing/faults.js'
 import { folder } from '../adapters/json-file/kit.js'
@@ -229,6 +229,7 @@ describe('fork', () => {
     const unknown = await forked('old', 'new', 'four')
     assert.ok(unknown._tag === 'PlanError' && unknown.problems[0]._tag === 'UnknownStep')
     assert.deepEqual(unknown.problems[0].available, ['one', 'two', 'three'])
+    assert.match(RunError.describe(unknown), /^Cannot fork this run:\n {2}step "four" not found/)
     assert.equal((await forked('old', 'taken', 'two'))._tag, 'RunExists')
     assert.equal((await forked('old', 'old', 'two'))._tag, 'RunExists')
     assert.equal((await forked('old', 'a/b', 'two'))._tag, 'InvalidRunId')

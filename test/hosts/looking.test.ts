@@ -141,6 +141,25 @@ describe('viewRun with promises', () => {
     )
   })
 
+  test('a wave in a sequence has failed if its own check failed', async () => {
+    const options = { id: 'w-1', storage: memoryStorage() }
+    const expect = { files: ['missing.txt'] }
+    await runOutcome(
+      workflow('w').sequence('build', (part) => part.wave('all', { a: () => 1 }, { expect }).step('pack', () => 2)),
+      options
+    )
+    const { units } = await viewRun(options)
+    assert.deepEqual(
+      units.map(({ unit, status }) => [unit, status]),
+      [
+        ['build', 'failed'],
+        ['build/all', 'failed'],
+        ['build/all/a', 'completed'],
+        ['build/pack', 'not started']
+      ]
+    )
+  })
+
   test('a view survives JSON with its units, records and failures', async () => {
     const options = { id: 'w-1', storage: memoryStorage() }
     const failing = workflow('w')

@@ -304,7 +304,7 @@ const interrupted = (self: Fields, change: Change.Interrupted): Result => {
   if (self.completedSteps.steps === self.workflow.steps.length) return refuse('AlreadyCompleted', change.unit)
   const { step, stepIndex } = found
   const before = State.openUnits(self.state)
-  const inProgress = isBegun(self, step, before) && !Units.has(self.completedSteps, step.name)
+  const inProgress = isBegun(self, step.name, before) && !Units.has(self.completedSteps, step.name)
   return E.right({ state: State.interrupted(stepIndex, step.name, change.reason, { inProgress, ...before }) })
 }
 

@@ -134,7 +134,7 @@ const stateAfterEdit = (
   const next = State.withOpen({ ...state, stepIndex }, open)
   if (next._tag !== 'Interrupted') return next
   const isStillBegun =
-    isSameKind(before.steps[state.stepIndex], step) || isBegun({ items, completedSteps, pending }, step, open)
+    isSameKind(before.steps[state.stepIndex], step) || isBegun({ completedSteps, pending }, step.name, open)
   return { ...next, inProgress: next.inProgress && isStillBegun }
 }
 

@@ -202,24 +202,10 @@ export const unrecorded = (
 
 /** Returns whether a unit of a step is in flight, failed or pending, or a part of the step is recorded. */
 export const isBegun = (
-  self: Pick<Fields, 'items' | 'completedSteps' | 'pending'>,
-  step: StepIdentity,
+  { completedSteps, pending }: Pick<Fields, 'completedSteps' | 'pending'>,
+  step: string,
   open: OpenUnits
 ): boolean =>
-  State.isOpen(open, step.name) ||
-  Units.within(self.pending, step.name).length > 0 ||
-  hasRecordedPart(self, step.name, step)
-
-/** Returns whether a part of a unit, at any depth, is recorded. */
-const hasRecordedPart = (
-  self: Pick<Fields, 'items' | 'completedSteps'>,
-  unit: Unit,
-  definition: StepIdentity
-): boolean => {
-  const isRecorded = (name: string, part: StepIdentity): boolean =>
-    Units.has(self.completedSteps, join(unit, name)) ||
-    (part._tag !== 'Task' && hasRecordedPart(self, join(unit, name), part))
-  if (definition._tag !== 'Map')
-    return listedParts<StepIdentity>(definition).some((part) => isRecorded(part.name, part))
-  return self.items.get(unit)?.some(({ key }) => isRecorded(key, definition.each)) === true
-}
+  State.isOpen(open, step) ||
+  Units.within(pending, step).length > 0 ||
+  Units.within(completedSteps, step).some(({ unit, subStep }) => unit !== step && subStep === undefined)

@@ -55,6 +55,12 @@ export interface CompletedStep {
   readonly inDoubt?: ReadonlyArray<Unit>
 }
 
+/** Detects evidence that names a place; untyped hosts may pass anything. */
+export const isEvidence = (value: unknown): boolean => {
+  const { _tag, id } = fieldsOf(value)
+  return _tag === 'Stored' ? isText(id) : isExpectedEvidence(value)
+}
+
 /** Checks a value from a host, because untyped hosts may pass anything. */
 export const isExpectedEvidence = (value: unknown): value is ExpectedEvidence => {
   const { _tag, path, hash } = fieldsOf(value)

@@ -1,7 +1,7 @@
 /** Encodes values up to a limit, and finds what makes one large. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from './Json.js'
-import { isObject } from './Json.js'
+import { isObject, segment } from './Json.js'
 
 /** The path of a value (`$.variables.report`), and its approximate bytes as JSON. */
 export interface Sized {
@@ -101,6 +101,5 @@ const insert = (found: Array<Found>, one: Found): void => {
 }
 
 const pathOf = ({ parent, key }: Place): string => {
-  if (parent === undefined) return String(key)
-  return `${pathOf(parent)}${typeof key === 'number' ? `[${key}]` : `.${key}`}`
+  return parent === undefined ? String(key) : `${pathOf(parent)}${segment(key)}`
 }

@@ -120,8 +120,11 @@ const compositeOf = (checkpoint: Checkpoint, place: Place, parts: ReadonlyArray<
   const view = { ...unitOf(checkpoint, place), parts: counted }
   if (view.status === 'completed') return view
   const has = (status: UnitView['status']): boolean => parts.some((part) => part.status === status)
+  // A composite that failed its own check has no failed part.
   const isFailed =
-    checkpoint.state.step === unit ? checkpoint.state._tag === 'Failed' : has('failed') && !has('in flight')
+    checkpoint.state.step === unit
+      ? checkpoint.state._tag === 'Failed'
+      : (view.status === 'failed' || has('failed')) && !has('in flight')
   if (isFailed) return { ...view, status: 'failed' }
   if (has('pending') && !has('in flight')) return { ...view, status: 'pending' }
   return { ...view, status: parts.every(({ status }) => status === 'not started') ? 'not started' : 'in flight' }

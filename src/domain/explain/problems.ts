@@ -79,6 +79,8 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'NothingToConfirm':
       if (problem.forced === true)
         return `"${problem.unit}" cannot be ${problem.keep === true ? 'kept' : 'confirmed as done'}: you asked to run it again; omit the answer, or run from a later step`
+      if (problem.completed === true)
+        return `"${problem.unit}" has already completed with another output; omit the answer, or run from that step`
       if (problem.keep === true)
         return `"${problem.unit}" has nothing to keep: it has not completed, or its evidence is missing or unchanged; ${problem.asked === true ? 'answer again or done' : 'omit the answer'}`
       return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; omit the answer`

@@ -10,6 +10,7 @@ import type { Evidence } from '../checkpoint/CompletedStep.js'
 import { defined } from '../data/defined.js'
 import { sha256 } from '../data/Digest.js'
 import type { Json } from '../data/Json.js'
+import { fieldsOf, kindOf } from '../data/Options.js'
 import type { PendingJob } from '../checkpoint/Pending.js'
 import { canonical } from '../data/Json.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -220,8 +221,9 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  *   flight, failed or pending).
  * - `restartWave` (the path of a sequence, wave or map): all its parts and everything after it run.
  * - `changes`: default `completed`.
- * - `confirm`: answers, by unit. Ignored for a unit whose record is kept, so that a resume can be repeated with them. `Done` can also correct an
- *   earlier `Done`: it supplies the output of a task that has no valid one, and replaces the output of a sub-step.
+ * - `confirm`: answers, by unit. Ignored for a unit whose record is kept, so that a resume can be repeated with them; but `Done` with another
+ *   output than the recorded one is refused. `Done` can also correct an earlier `Done`: it supplies the output of a task that has no valid one,
+ *   and replaces the output of a sub-step.
  * - `outputs`: outputs, by unit, for tasks that `fromStep` assumes done and that have none recorded, for tasks that were declared done
  *   without an output that fits, or that an edit makes capture a variable, and for sub-steps that were declared done.
  * - `evidence`: missing or changed evidence, collected by the caller; the planner never reads files. Units with missing evidence run again.
@@ -308,13 +310,23 @@ const treesOf = (decisions: ReadonlyArray<Decision>): ReadonlyArray<DecisionTree
 
 const NO_PARTS: ReadonlyArray<never> = []
 
+/** Describes a value that is not a plan, because untyped callers may pass anything; undefined for a plan. */
+export const notPlan = (plan: unknown): string | undefined => {
+  const { decisions, skipSteps } = fieldsOf(plan)
+  return Array.isArray(decisions) && typeof fieldsOf(skipSteps)['has'] === 'function'
+    ? undefined
+    : `the plan must be a ResumePlan, not ${kindOf(plan)}; pass the \`plan\` of planRun, or the \`right\` of planResume`
+}
+
 /**
  * Returns a hash that pins a plan, 16 hex digits: it differs if a decision, a reason, a relevant definition, a variable, an abandoned job or the
- * replacing input differs.
+ * replacing input differs. For a value that is not a plan, returns why it is none, which is the hash of no plan.
  *
  * @category destructors
  */
 export const hashPlan = (plan: ResumePlan): string => {
+  const wrong = notPlan(plan)
+  if (wrong !== undefined) return wrong
   const { decisions, variables, abandons, input } = plan
   const pinned = { decisions, variables: Object.fromEntries(variables), ...defined({ abandons, input }) }
   return sha256(canonical(pinned as unknown as Json)).slice(0, 16)

@@ -1,4 +1,5 @@
 /** The facts that decisions of a plan are made from. */
+import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import type { Failure, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
@@ -10,6 +11,8 @@ import type { Demands } from './demands.js'
 import { demandsOf } from './demands.js'
 import type { Items } from '../checkpoint/Items.js'
 import type { Json } from '../data/Json.js'
+import { equals, fromUnknown } from '../data/Json.js'
+import { MARK } from '../data/Redaction.js'
 import type { Answer, PlanOptions } from './Plan.js'
 import type { PlanProblem } from './PlanProblem.js'
 import { find, partNames } from '../checkpoint/Tree.js'
@@ -161,6 +164,20 @@ export const recordInTree = (context: PlanContext, unit: Unit, expected?: number
 /** Returns whether a unit, or a part of it, is recorded. */
 export const hasRecords = (context: PlanContext, unit: Unit): boolean =>
   context.begun.has(unit) || recordInTree(context, unit) !== undefined
+
+/** Refuses an answer that declares a completed unit done with another output than the recorded one, which later units may have used. */
+export const otherOutput = (
+  { confirm }: PlanContext,
+  { unit, output = null }: CompletedStep
+): ReadonlyArray<PlanProblem> => {
+  const answer = confirm.get(unit)
+  if (answer?._tag !== 'Done' || answer.output === undefined) return []
+  const given = fromUnknown(answer.output)
+  // A record from which secrets are redacted cannot be compared.
+  return E.isLeft(given) || equals(given.right, output) || JSON.stringify(output).includes(MARK)
+    ? []
+    : [{ _tag: 'NothingToConfirm', unit, completed: true }]
+}
 
 /**
  * Returns problems for unknown names in the options. `answerable`: the units that can be answered; `changed`: units that can always be

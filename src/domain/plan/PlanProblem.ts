@@ -22,7 +22,8 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  *   `otherKind`: a task, a sequence or wave, and a map have results of different forms, so no policy accepts the recorded one.
  * - `NothingToConfirm`: an answer to a unit that runs does not apply: `Done`, although the unit is not in doubt; or `Keep` (`keep`),
  *   although its evidence did not change, or it has not completed. `asked`: the unit has a question, which takes `Again` or `Done`. `forced`:
- *   `fromStep` or `restartWave` runs the unit, whatever is recorded.
+ *   `fromStep` or `restartWave` runs the unit, whatever is recorded. `completed`: the answer is `Done` with an output, but the unit is recorded
+ *   with another one.
  * - `UnitPending`: an answer says that a pending unit runs again or is done; `unit`: the unit that waits, in a suspended task the wait
  *   itself; `waitsFor`: what it waits for; `answered`: the answer that it waits for is recorded.
  * - `UnknownStep`: an option names an unknown step; `option`: which one, absent for `fromStep`; `available`: the known steps.
@@ -59,6 +60,7 @@ export type PlanProblem =
       readonly keep?: true
       readonly asked?: true
       readonly forced?: true
+      readonly completed?: true
     }
   | {
       readonly _tag: 'UnitPending'
@@ -99,8 +101,9 @@ export type PlanProblem =
       readonly evidence?: true
     }
 
-/** All problems of a plan. */
+/** All problems of a plan. `forking`: of the plan of a fork. */
 export interface PlanError {
   readonly _tag: 'PlanError'
   readonly problems: ReadonlyNonEmptyArray<PlanProblem>
+  readonly forking?: true
 }

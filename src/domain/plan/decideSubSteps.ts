@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Decision, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
-import { recordAt } from './PlanContext.js'
+import { otherOutput, recordAt } from './PlanContext.js'
 import type { KnownSubStep } from './subSteps.js'
 import { IN_DOUBT, isSubStepInDoubt, restartedBy, restartOf } from './subSteps.js'
 import type { Failure } from '../checkpoint/CheckpointState.js'
@@ -44,16 +44,20 @@ export const decideWithSubSteps = (
     (one === unit ? restart === undefined && !task.idempotent : isOpenDoubt(context, one))
   // The step that replaces a task does not repeat its attempt.
   const isRepeatedTask = Units.has(context.inFlight, unit) && !context.replaced.has(unit)
-  // A skipped task needs no lines for its sub-steps.
-  if (decision._tag !== 'Skip')
-    for (const known of all) {
-      const again = rerun ?? restarted?.get(known.unit)
-      // Until a question about the evidence of a completed task is answered, its code does not run.
-      if (again === undefined && (isDone ? recordAt(context, known.unit) === undefined : isCaught(context, known)))
-        continue
-      const isRepeated = again === undefined && isRepeatedTask && ![...ancestors(known.unit)].some(runsFromStart)
-      out.decisions.push(decideSubStep(context, known, { stepIndex, task, again, isRepeated }, out))
+  for (const known of all) {
+    // A skipped task needs no lines for its sub-steps.
+    if (decision._tag === 'Skip') {
+      const inside = recordAt(context, known.unit)
+      if (inside !== undefined) out.problems.push(...otherOutput(context, inside))
+      continue
     }
+    const again = rerun ?? restarted?.get(known.unit)
+    // Until a question about the evidence of a completed task is answered, its code does not run.
+    if (again === undefined && (isDone ? recordAt(context, known.unit) === undefined : isCaught(context, known)))
+      continue
+    const isRepeated = again === undefined && isRepeatedTask && ![...ancestors(known.unit)].some(runsFromStart)
+    out.decisions.push(decideSubStep(context, known, { stepIndex, task, again, isRepeated }, out))
+  }
   return isDone && !evidence.open.has(unit)
 }
 

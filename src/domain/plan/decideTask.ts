@@ -7,7 +7,6 @@ import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import type { Demand } from './demands.js'
 import { isRerun } from './demands.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
-import { cut } from '../data/Cut.js'
 import { defined } from '../data/defined.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
@@ -27,13 +26,14 @@ import type {
 } from './Plan.js'
 import type { PlanProblem } from './PlanProblem.js'
 import type { PlanContext } from './PlanContext.js'
-import { fromUnknown as fromThrown } from '../data/StepError.js'
+import { otherOutput } from './PlanContext.js'
 import { atPath, plainJson } from '../data/Malformed.js'
 import { find } from '../checkpoint/Tree.js'
 import { IN_DOUBT } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isWithin } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
+import { fitsOf } from '../workflow/fitsOf.js'
 import type { Task } from '../workflow/Workflow.js'
 import { isIdempotent } from '../workflow/Node.js'
 
@@ -139,8 +139,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
       available: answeredAbove(context, placed)
     })
   const rerun = rerunReason(context, placed)
-  const isKept = context.evidence.kept.size > 0 || placed.keptAbove !== undefined
-  const kept = isKept ? keptOf(context, placed, rerun) : undefined
+  const kept = keptOf(context, placed, rerun)
   const given = answer?._tag === 'Done' ? answer.output : undefined
   const supplied = given === undefined ? context.outputs.get(placed.unit) : given
   if (
@@ -148,9 +147,10 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
     (kept !== undefined || (rerun === undefined && !context.evidence.open.has(placed.unit)))
   ) {
     reportMissing(context, placed, out)
-    return kept === undefined && supplied !== undefined && (placed.isReplaceable ?? lacksOutput(placed.step, record))
-      ? assume(placed, supplied, out, evidenceNow(context, placed, record))
-      : skipRecorded(placed, record, kept, out)
+    if (kept === undefined && supplied !== undefined && (placed.isReplaceable ?? lacksOutput(placed.step, record)))
+      return assume(placed, supplied, out, evidenceNow(context, placed, record))
+    out.problems.push(...otherOutput(context, record))
+    return skipRecorded(placed, record, kept, out)
   }
   if (placed.demand === 'assumed') return assume(placed, supplied, out)
   const pending = placed.pending ?? (context.checkpoint.pending.size === 0 ? undefined : pendingOf(context, placed))
@@ -250,17 +250,6 @@ const uncaptured = ({ captures }: Task, { captured }: CompletedStep): ReadonlyAr
 
 const valueFor = (names: ReadonlyArray<string>): string =>
   `a value for ${names.length === 1 ? 'variable' : 'variables'} ${names.map((name) => `"${name}"`).join(', ')}`
-
-const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['accepts']> => {
-  try {
-    return accepts(output)
-  } catch (error) {
-    return E.left({
-      path: '$',
-      expected: `a value that its check accepts; the check threw: ${cut(fromThrown(error).message, 200)}`
-    })
-  }
-}
 
 /** Reports missing evidence of a unit that `fromStep` assumes done. */
 export const reportMissing = (context: PlanContext, placed: Placed, out: Planned): void => {

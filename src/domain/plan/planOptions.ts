@@ -4,6 +4,7 @@ import { fromUnknown } from '../data/Json.js'
 import type { Check } from '../data/Options.js'
 import { anything, arrayOf, fieldsOf, flag, having, isText, kindOf, oneOf, text } from '../data/Options.js'
 import { plainJson } from '../data/Malformed.js'
+import { isEvidence } from '../checkpoint/CompletedStep.js'
 import type { Answer, PlanOptions } from './Plan.js'
 
 const mapCheck = (values: string, example: string): Check => {
@@ -57,18 +58,20 @@ const answers: Check = (value) => {
   return undefined
 }
 
-const areTagged = (all: unknown): boolean => Array.isArray(all) && all.every((one) => isText(fieldsOf(one)['_tag']))
+const areEvidence = (all: unknown): boolean => Array.isArray(all) && all.every(isEvidence)
 
 const isChanged = (value: unknown): boolean => {
   const { was, is } = fieldsOf(value)
-  return areTagged(is === undefined ? [was] : [was, is])
+  return areEvidence(is === undefined ? [was] : [was, is])
 }
 
 /** Detects a `FoundEvidence`. */
 const isFound = (value: unknown): boolean => {
   const fields = fieldsOf(value)
   const { unit, missing, changed } = fields
-  return isText(unit) && ('missing' in fields ? areTagged(missing) : Array.isArray(changed) && changed.every(isChanged))
+  return (
+    isText(unit) && ('missing' in fields ? areEvidence(missing) : Array.isArray(changed) && changed.every(isChanged))
+  )
 }
 
 /** The check of each option. Every call that has some of these options uses it. */

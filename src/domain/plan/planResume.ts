@@ -11,9 +11,10 @@ import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import { decideAll } from './decide.js'
 import { isForcedBy } from './demands.js'
 import type { Json } from '../data/Json.js'
-import { equals } from '../data/Json.js'
-import { describe } from '../data/Malformed.js'
+import { equals, fromUnknown } from '../data/Json.js'
+import { describe, plainJson } from '../data/Malformed.js'
 import { kindOf, optionProblems } from '../data/Options.js'
+import { orList } from '../data/Suggestion.js'
 import type { Decision, PlanOptions, ResumePlan, Skip } from './Plan.js'
 import { PLAN_OPTIONS } from './planOptions.js'
 import type { PlanError, PlanProblem } from './PlanProblem.js'
@@ -114,10 +115,13 @@ const plan = (
 
 const isMap = (one: ReadonlyMap<string, unknown>): boolean => typeof one.size === 'number' && 'get' in one
 
+const STATES: ReadonlyArray<State.CheckpointState['_tag']> = ['BeforeStep', 'Completed', 'Failed', 'Interrupted']
+
 /** What a plan reads of a checkpoint: its path, what it must be, and a check of it in constant time, which may throw. */
 const FIELDS: ReadonlyArray<readonly [string, string, (checkpoint: Checkpoint) => boolean]> = [
   ['workflow.steps', 'an array', ({ workflow }) => Array.isArray(workflow.steps)],
   ['state', 'an object', ({ state }) => kindOf(state) === 'an object'],
+  ['state._tag', orList(STATES), ({ state }) => STATES.includes(state._tag)],
   ['items', 'a Map', ({ items }) => isMap(items)],
   ['renewals', 'a Map', ({ renewals }) => isMap(renewals)],
   ...Object.entries<(checkpoint: Checkpoint) => Iterable<Units.OfUnit>>({
@@ -151,9 +155,17 @@ const malformedIn = (checkpoint: Checkpoint): string | undefined => {
   }
 }
 
+const JSON_INPUT: typeof PLAN_OPTIONS = {
+  ...PLAN_OPTIONS,
+  input: (value) => {
+    const json = fromUnknown(value)
+    return E.isRight(json) ? undefined : plainJson(json.left)
+  }
+}
+
 /** Ignores unknown options: callers may pass the options of a whole run, and TypeScript checks the names. */
 const wrongOptions = (options: unknown): ReadonlyArray<PlanProblem> =>
-  optionProblems(options, PLAN_OPTIONS).flatMap((problem) =>
+  optionProblems(options, JSON_INPUT).flatMap((problem) =>
     'expected' in problem ? [{ _tag: 'InvalidOption', ...problem }] : []
   )
 
@@ -162,8 +174,10 @@ const notCheckpoint = (given: unknown, malformed = ''): PlanProblem => {
   return { _tag: 'NotACheckpoint', found: kind === 'an object' ? `${kind} that is malformed${malformed}` : kind }
 }
 
-const newInput = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
-  input === undefined || equals(input, checkpoint.input) ? undefined : input
+const newInput = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined => {
+  const json = fromUnknown(input)
+  return E.isLeft(json) || equals(json.right, checkpoint.input) ? undefined : json.right
+}
 
 /** Refuses a new input for units that started with the recorded one and continue. */
 const wrongInput = (

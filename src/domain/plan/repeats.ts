@@ -152,7 +152,7 @@ export const repeatsOf = (workflow: Workflow, { checkpoint, options, plan }: Pla
 }
 
 /** Returns the units without those that are inside another one. */
-const outermost = (units: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
+export const outermost = (units: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
   const all = new Set(units)
   return units.filter((unit) => ![...ancestors(unit)].some((above) => all.has(above)))
 }

@@ -13,10 +13,12 @@ import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 import { ancestors, isTop, isWithin } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 
-/** A sub-step that a checkpoint names, and its recorded call. */
+/** A sub-step that a checkpoint names, its recorded call, and when it completed or failed (UTC, ISO 8601), if it has ended. */
 export interface KnownSubStep {
   readonly unit: Unit
   readonly call: SubStep
+  readonly completedAt?: string
+  readonly failedAt?: string | undefined
 }
 
 /** By task: the recorded sub-steps in order, each after the ones in doubt inside it; then failed ones, those in flight, and pending ones. */
@@ -27,18 +29,19 @@ export const subStepsOf = (
   edited: { readonly steps: ReadonlyArray<Step | StepIdentity> } = workflow
 ): SubStepsByTask => {
   const all = new Map<Unit, Array<KnownSubStep>>()
-  const add = (unit: Unit, call: SubStep): void => {
+  const add = (unit: Unit, call: SubStep, ended: Pick<KnownSubStep, 'completedAt' | 'failedAt'> = {}): void => {
     const task = taskAround(workflow, items, unit, state.stepIndex)?.unit
     if (task === undefined) return
     // If an edit takes the code from a task, its sub-steps in doubt still need an answer.
     const isThere = hasCode(find(edited, items, task, state.stepIndex)?.definition)
-    if (isThere || isSubStepInDoubt(state, unit)) pushTo(all, task, { unit, call })
+    if (isThere || isSubStepInDoubt(state, unit)) pushTo(all, task, { unit, call, ...ended })
   }
-  for (const { unit, subStep, inDoubt } of Units.all(completedSteps)) {
-    if (inDoubt !== undefined) for (const one of inDoubt) add(one, NOT_IDEMPOTENT)
-    if (subStep !== undefined) add(unit, subStep)
+  for (const { unit, subStep, inDoubt, completedAt } of Units.all(completedSteps)) {
+    if (inDoubt !== undefined) for (const one of inDoubt) add(one, NOT_IDEMPOTENT, { completedAt })
+    if (subStep !== undefined) add(unit, subStep, { completedAt })
   }
-  for (const { unit, subStep } of State.failures(state)) if (subStep !== undefined) add(unit, subStep)
+  for (const { unit, subStep, attempts } of State.failures(state))
+    if (subStep !== undefined) add(unit, subStep, { failedAt: attempts.at(-1)?.failedAt })
   for (const { unit } of State.inFlight(state))
     if (!isTop(unit) && find(workflow, items, unit, state.stepIndex) === undefined) add(unit, NOT_IDEMPOTENT)
   for (const { unit, _tag } of pending)
@@ -128,7 +131,14 @@ export const restartedBy = (
 ): ReadonlyMap<Unit, RunReason> => {
   const later: RunReason = { _tag: 'EarlierStepRunsAgain', step: from }
   const again = new Map<Unit, RunReason>()
-  for (const { unit } of all.slice(index + 1)) again.set(unit, later)
+  const first = all[index]
+  // Failed sub-steps are listed after the completed ones, so the times say which of two ended first.
+  const isLater = ({ completedAt, failedAt }: KnownSubStep, at: number): boolean => {
+    if (failedAt !== undefined && first?.completedAt !== undefined) return failedAt >= first.completedAt
+    if (completedAt !== undefined && first?.failedAt !== undefined) return completedAt > first.failedAt
+    return at > index
+  }
+  for (const [at, one] of all.entries()) if (isLater(one, at)) again.set(one.unit, later)
   for (const { unit } of all) {
     if (isWithin(unit, from)) again.set(unit, reason)
     // A sub-step around the restart keeps its other nested ones.

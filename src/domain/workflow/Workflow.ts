@@ -166,16 +166,16 @@ const waitDefinition = (wait: WaitKind | undefined): Json => (wait === undefined
 /** A definition that is not JSON has no fingerprint: this prefix and the reason stand in its place. */
 const INVALID = 'invalid: '
 
-const invalidFingerprint = (definition: Json | undefined): string | undefined => {
-  if (definition === undefined || definition === null) return undefined
+const jsonOf = (definition: Json): E.Either<string, Json> => {
   const json = fromUnknown(definition)
-  return E.isLeft(json) ? `${INVALID}plain JSON, not ${json.left.found}${atPath(json.left.path)}` : undefined
+  return E.isRight(json) ? json : E.left(`${INVALID}plain JSON, not ${json.left.found}${atPath(json.left.path)}`)
 }
 
-const taskFingerprint = (definition: Json, idempotent: boolean, captures: ReadonlyArray<string>): string =>
-  definition === null && idempotent && captures.length === 0
-    ? DEFAULT_FINGERPRINT
-    : (invalidFingerprint(definition) ?? fingerprintOfTask(definition, idempotent, captures))
+const taskFingerprint = (definition: Json, idempotent: boolean, captures: ReadonlyArray<string>): string => {
+  if (definition === null && idempotent && captures.length === 0) return DEFAULT_FINGERPRINT
+  const json = jsonOf(definition)
+  return E.isLeft(json) ? json.left : fingerprintOfTask(json.right, idempotent, captures)
+}
 
 const fingerprintOfTask = (definition: Json, idempotent: boolean, captures: ReadonlyArray<string>): string =>
   fingerprint({ kind: 'task', definition, idempotent, captures })
@@ -216,9 +216,9 @@ const fingerprintsOf = (
   parts: JsonObject,
   definition: Json | undefined
 ): Pick<Sequence, 'fingerprint' | 'ownFingerprint'> => {
-  const invalid = invalidFingerprint(definition)
-  if (invalid !== undefined) return { fingerprint: invalid, ownFingerprint: invalid }
-  const own = { kind, ...(definition === undefined ? {} : { definition }) }
+  const json = definition === undefined ? undefined : jsonOf(definition)
+  if (json !== undefined && E.isLeft(json)) return { fingerprint: json.left, ownFingerprint: json.left }
+  const own = { kind, ...(json === undefined ? {} : { definition: json.right }) }
   return { fingerprint: fingerprint({ ...own, ...parts }), ownFingerprint: fingerprint(own) }
 }
 

@@ -12,15 +12,17 @@ const areStrings: IsField = (value) => Array.isArray(value) && value.every(isStr
 const isWait: IsField = (value) => value === undefined || value === 'Timer' || value === 'Answer'
 const isObject: IsField = (value) => typeof value === 'object' && value !== null
 
-const COMPOSITE: Shape = [
-  ['fingerprint', isString],
-  ['ownFingerprint', isString]
+const NAMED: Shape = [
+  ['name', isString],
+  ['fingerprint', isString]
 ]
 
-/** The fields that a plan reads from each kind of step. An invalid name has a problem of its own. */
+const COMPOSITE: Shape = [...NAMED, ['ownFingerprint', isString]]
+
+/** The fields that a plan reads from each kind of step. */
 const SHAPES: Readonly<Record<Step['_tag'], Shape>> = {
   Task: [
-    ['fingerprint', isString],
+    ...NAMED,
     ['idempotent', (value) => typeof value === 'boolean'],
     ['captures', areStrings],
     ['wait', isWait],
@@ -37,9 +39,10 @@ const NO_SHAPE: Shape = [['_tag', () => false]]
 export const wrongStep = (step: unknown): string | undefined => {
   const fields = fieldsOf(step)
   // Most steps are valid tasks: a loop over their shape would take milliseconds in a long workflow.
-  const { _tag, fingerprint, idempotent, captures, wait, accepts } = fields
+  const { _tag, name, fingerprint, idempotent, captures, wait, accepts } = fields
   const isTask = _tag === 'Task' && typeof fingerprint === 'string' && typeof idempotent === 'boolean'
-  if (isTask && areStrings(captures) && isWait(wait) && typeof accepts === 'function') return undefined
+  if (isTask && isString(name) && areStrings(captures) && isWait(wait) && typeof accepts === 'function')
+    return undefined
   const tag = _tag as Step['_tag']
   const shape = Object.hasOwn(SHAPES, tag) ? SHAPES[tag] : NO_SHAPE
   if (shape.every(([field, isField]) => isField(fields[field]))) return undefined

@@ -60,7 +60,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
       return [
         error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
           ? 'Cannot run this workflow:'
-          : 'Cannot resume this run:',
+          : `Cannot ${error.forking === true ? 'fork' : 'resume'} this run:`,
         ...describeProblems(error.problems).map((one) => `  ${one}`),
         ...remediesOf(error.problems)
       ]
@@ -147,7 +147,7 @@ const sentence = (error: SingleLine): string => {
     case 'RecoveryRefused':
       return `${describeLoss(error)}; to continue from it, resume with the option \`onRecovered\`, a function that returns the name of the user who agrees`
     case 'TreeUnreadable':
-      return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); ${error.code === 'NO_STORE' ? 'set `artifacts` in the environment' : 'fix its permissions (or git)'}, then resume`
+      return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); ${error.code === 'NO_STORE' ? 'set `artifacts` in the environment' : 'fix its permissions (or git)'}`
     case 'NoWorkspaces':
       return `Cannot use a workspace for run ${error.runId}: the environment has no \`workspaces\`; set them, as in { workspaces: workspaces(folder) }`
     case 'NoRequests':

@@ -7,10 +7,11 @@ import { describeQuestion } from '../../../domain/explain/Explain.js'
 import type { Confirm, Decision, FoundEvidence, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { answersTo, openQuestions, wouldOverwrite } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
+import { outermost } from '../../../domain/plan/repeats.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt, waveBefore } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors, fromTop, isWithin, top } from '../../../domain/workflow/Unit.js'
+import { fromTop, isWithin, top } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import { editsToUndo } from '../../../executor/errors/describe.js'
 import type { PlanResult } from '../../../executor/planRun.js'
@@ -259,11 +260,6 @@ const accepting =
 
 const tagsOf = ({ decisions }: ResumePlan): ReadonlyMap<Unit, Decision['_tag']> =>
   new Map(decisions.map(({ _tag, unit }) => [unit, _tag]))
-
-const outermost = (units: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
-  const all = new Set(units)
-  return units.filter((unit) => ![...ancestors(unit)].some((one) => all.has(one)))
-}
 
 /** The units that are assumed done without their output, or without their evidence. */
 export const unitsMissing = (what: 'output' | 'evidence', problems: ReadonlyArray<PlanProblem>): ReadonlyArray<Unit> =>
