@@ -5,8 +5,6 @@ import { describe, test } from 'vitest'
 import * as C from '../../src/domain/checkpoint/Checkpoint.js'
 import { encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
 import { describeProblems } from '../../src/domain/explain/problems.js'
-import { explain } from '../../src/domain/explain/Explain.js'
-import { hashPlan } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import * as W from '../../src/domain/workflow/Workflow.js'
 import * as WorkflowProblem from '../../src/domain/workflow/WorkflowProblem.js'
@@ -34,19 +32,6 @@ test('a field of an input that is undefined makes no other input', () => {
     planResume(checkpoint, workflow, { input: { a: undefined } as never }),
     planResume(checkpoint, workflow)
   )
-})
-
-describe('explain and hashPlan', () => {
-  const plan = planResume(checkpoint, workflow)
-  test.each([
-    ['null', null, 'null'],
-    ['an empty object', {}, 'an object'],
-    ['a plan from JSON', JSON.parse(JSON.stringify(E.isRight(plan) ? plan.right : undefined)), 'an object'],
-    ['the result of planResume', plan, 'an object']
-  ])('explain and hashPlan say what is wrong with a value that is not a plan: %s', (_, given, kind) => {
-    const wrong = `the plan must be a ResumePlan, not ${kind}; pass the \`plan\` of planRun, or the \`right\` of planResume`
-    assert.deepEqual([explain(given as never), hashPlan(given as never)], [wrong, wrong])
-  })
 })
 
 describe('planResume refuses malformed arguments', () => {

@@ -8,15 +8,14 @@ import { pushTo } from '../data/indexed.js'
 import { listed } from '../data/listed.js'
 import { expectedAt } from '../data/Malformed.js'
 import { isAnyOver, overOf } from '../plan/nextUnits.js'
-import { confirms, decisionTrees, notPlan } from '../plan/Plan.js'
+import { confirms, decisionTrees } from '../plan/Plan.js'
 import { printableLines } from './printable.js'
 import { nameOf } from '../workflow/Unit.js'
 
 /**
  * Renders a plan as text: one line for each unit, with its decision and reason. Steps are counted from 1. Of more than 20 units in a list,
  * five of each kind are listed and the others counted; units that need confirmation are always listed. With `now` (UTC, ISO 8601), the text
- * states which waits are over; a plan does not contain that, because a planner has no clock. For a value that is not a plan, returns why it is
- * none.
+ * states which waits are over; a plan does not contain that, because a planner has no clock.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -38,8 +37,6 @@ import { nameOf } from '../workflow/Unit.js'
  * @category destructors
  */
 export const explain = (plan: ResumePlan, now?: string): string => {
-  const wrong = notPlan(plan)
-  if (wrong !== undefined) return wrong
   const steps = decisionTrees(plan)
   const rows = entriesOf(steps, now).flatMap(({ node, row, isCount }) =>
     isCount

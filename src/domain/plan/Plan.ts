@@ -10,7 +10,6 @@ import type { Evidence } from '../checkpoint/CompletedStep.js'
 import { defined } from '../data/defined.js'
 import { sha256 } from '../data/Digest.js'
 import type { Json } from '../data/Json.js'
-import { fieldsOf, kindOf } from '../data/Options.js'
 import type { PendingJob } from '../checkpoint/Pending.js'
 import { canonical } from '../data/Json.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -310,23 +309,13 @@ const treesOf = (decisions: ReadonlyArray<Decision>): ReadonlyArray<DecisionTree
 
 const NO_PARTS: ReadonlyArray<never> = []
 
-/** Describes a value that is not a plan, because untyped callers may pass anything; undefined for a plan. */
-export const notPlan = (plan: unknown): string | undefined => {
-  const { decisions, skipSteps } = fieldsOf(plan)
-  return Array.isArray(decisions) && typeof fieldsOf(skipSteps)['has'] === 'function'
-    ? undefined
-    : `the plan must be a ResumePlan, not ${kindOf(plan)}; pass the \`plan\` of planRun, or the \`right\` of planResume`
-}
-
 /**
  * Returns a hash that pins a plan, 16 hex digits: it differs if a decision, a reason, a relevant definition, a variable, an abandoned job or the
- * replacing input differs. For a value that is not a plan, returns why it is none, which is the hash of no plan.
+ * replacing input differs.
  *
  * @category destructors
  */
 export const hashPlan = (plan: ResumePlan): string => {
-  const wrong = notPlan(plan)
-  if (wrong !== undefined) return wrong
   const { decisions, variables, abandons, input } = plan
   const pinned = { decisions, variables: Object.fromEntries(variables), ...defined({ abandons, input }) }
   return sha256(canonical(pinned as unknown as Json)).slice(0, 16)
