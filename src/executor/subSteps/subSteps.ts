@@ -267,9 +267,8 @@ const runSubStep = async (level: Level, call: SubStepCall): Promise<CallEnd> => 
   }
   for (let number = 1; ; number++) {
     const startedAt = clock.now()
-    // The sub-step may have been stopped while its start was saved.
-    const isStopped = subStep.idempotent === false && stoppingOf(level).aborted
-    const ended = isStopped ? UNSTARTED : await attemptOnce(level, call, number)
+    // The sub-step may have been stopped during a save: of its start, or of the drop of another version.
+    const ended = stoppingOf(level).aborted ? UNSTARTED : await attemptOnce(level, call, number)
     const times = { attempt: number, startedAt, endedAt: clock.now() }
     if (ended._tag === 'Done') {
       scope.values.hasEvidence ||= ended.evidence.length > 0
