@@ -7,6 +7,7 @@ import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { memoryArtifacts, memoryRequests } from '../../src/adapters/memory.js'
 import type { ArtifactStore, CheckpointStorage, Environment, Executor, Requests, Workspaces } from '../../src/index.js'
+import type { AsyncContext } from '../../src/ports/AsyncContext.js'
 import {
   answer,
   cancel,
@@ -51,6 +52,8 @@ const once = (options: { readonly onSuccess?: 'delete' } = {}, fresh = false) =>
     Program.start('w', options),
     Program.step('one', { ...(fresh ? { workspace: 'fresh' as const } : {}), run: () => TE.right(1) })
   )
+
+const start1 = (program: Program.Program<unknown>, environment: Environment) => run(program, 'r', {})(environment)()
 
 describe('workspaces that throw', () => {
   const world = newWorld()
@@ -410,4 +413,32 @@ test('a clock whose `sleep` returns a promise instead of a Task works', async ()
   const { perform } = newProcess(newWorld(), { clock: untyped as unknown as typeof clock })
   ended(await perform(run(program, 'r', {})), 'Completed')
   assert.deepEqual(starts, [START, START + 5000])
+})
+
+test.each([
+  ['throws', throwing, 'not connected'],
+  [
+    'does not call its function',
+    () => undefined,
+    '`asyncContext.run` of the environment did not call its function; call it before you return'
+  ]
+] as const)('a sub-step fails if asyncContext.run %s, and its task goes on', async (_, run, message) => {
+  const environment = nodeEnvironment(memoryStorage(), {
+    asyncContext: { run: run as AsyncContext['run'], get: () => undefined }
+  })
+  let caught: unknown
+  const program = Program.step('one', async ({ step }) => {
+    caught = await step('a', () => 1).catch((error: unknown) => error)
+    return 'went on'
+  })(Program.start('w'))
+  const { checkpoint } = ended(await start1(program, environment), 'Completed')
+  assert.equal((caught as Error).message, message)
+  assert.equal([...checkpoint.completedSteps].at(-1)?.output, 'went on')
+})
+
+test('a sub-step runs in an async context whose run returns nothing', async () => {
+  const asyncContext = { run: (_: unknown, act: () => unknown) => void act(), get: () => undefined }
+  const environment = nodeEnvironment(memoryStorage(), { asyncContext: asyncContext as AsyncContext })
+  const program = Program.step('one', ({ step }) => step('a', () => 'ran'))(Program.start('w'))
+  assert.deepEqual(ended(await start1(program, environment), 'Completed').outputs, { one: 'ran' })
 })
