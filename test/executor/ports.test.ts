@@ -36,6 +36,7 @@ import {
   StepFailure,
   viewRun
 } from '../../src/index.js'
+import { kindOf } from '../../src/domain/data/Options.js'
 import type { Worktree } from '../../src/domain/workflow/Workspace.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
@@ -347,6 +348,14 @@ describe('a call of an untyped program without a usable environment', () => {
       { ...whole, asyncContext: { get: () => undefined } },
       'environment.asyncContext must be an AsyncContext, such as that of nodeEnvironment, not an object without run'
     ],
+    ...[NaN, Infinity, 8.64e15 + 1, '7', undefined].map((now): readonly [unknown, string] => [
+      { ...whole, clock: { ...whole.clock, now: () => now } },
+      `environment.clock must be a Clock whose now returns milliseconds since 1970-01-01 UTC, not ${kindOf(now)}`
+    ]),
+    [
+      { ...whole, clock: { ...whole.clock, now: throwing } },
+      'environment.clock must be a Clock whose now returns milliseconds since 1970-01-01 UTC, and does not throw: not connected'
+    ],
     [
       { ...whole, artifacts: {}, owner: 'me' },
       'environment.owner must be an Owner, with host and pid, not the string "me"\n' +
@@ -413,6 +422,35 @@ test('a clock whose `sleep` returns a promise instead of a Task works', async ()
   const { perform } = newProcess(newWorld(), { clock: untyped as unknown as typeof clock })
   ended(await perform(run(program, 'r', {})), 'Completed')
   assert.deepEqual(starts, [START, START + 5000])
+})
+
+test.each([
+  ['throws', throwing],
+  ['returns NaN', () => NaN],
+  ['returns 7', () => 7],
+  ['returns a promise', () => Promise.resolve(0.5)]
+])('if `random` of the environment %s, a retry waits as without jitter', async (_, random) => {
+  const clock = fakeClock()
+  const starts: Array<number> = []
+  const busy = TE.left(StepFailure.transient(StepError.make('Error', 'busy')))
+  const program = pipe(
+    Program.start('w'),
+    Program.step('one', {
+      retry: { attempts: 2, delayMillis: 5000, jitter: 1 },
+      run: () => (starts.push(clock.now()) === 1 ? busy : TE.right(1))
+    }),
+    Program.sequence(
+      'checked',
+      Program.step('two', () => 2),
+      {
+        onCheckFailure: 'retry',
+        before: () => starts.push(clock.now()) > 3
+      }
+    )
+  )
+  const { perform } = newProcess(newWorld(), { clock, random: random as () => number })
+  ended(await perform(run(program, 'r', {})), 'Completed')
+  assert.deepEqual(starts, [START, START + 5000, START + 5000, START + 6000])
 })
 
 test.each([
