@@ -491,6 +491,20 @@ describe('options of steps', () => {
       (w) => w['sleep']?.('q', { millis: 3, run: () => 1 }),
       'unknown option "run" of "q"; the options are millis, until, summary'
     ],
+    ...(
+      [
+        ['sleep', 'third', 'second', [{ millis: 3 }, { summary: 'rest' }]],
+        ['waitFor', 'third', 'second', [{ question: 'Ship?' }, { output: {} }]],
+        ['map', 'fourth', 'second', [{ forEach: () => [1] }, () => 1, { concurrency: 1 }]],
+        ['wave', 'fourth', 'third', [{ a: () => 1 }, {}, { concurrency: 1 }]],
+        ['sequence', 'fourth', 'third', [(part: Chain) => part['step']?.('one', () => 1), {}, { summary: 'rest' }]],
+        ['step', 'fourth', 'second', [() => 1, undefined, { retry: { attempts: 3 } }]]
+      ] as const
+    ).map(([kind, extra, last, args]): (typeof steps)[number] => [
+      `a ${extra} argument of ${kind}`,
+      (w) => w[kind]?.('q', ...args),
+      `the ${extra} argument of "q" must be omitted; pass all options in the ${last}`
+    ]),
     [
       'a flag that is a string',
       (w) => w['step']?.('q', { run: () => 1, idempotent: 'no' }),
@@ -574,6 +588,26 @@ describe('options of steps', () => {
   test('a step fails its check if its evidence function returns strings', async () => {
     const flow = untyped('w')['step']?.('one', { run: () => 1, evidence: () => ['f'] })
     expect(await refusal(run1(flow as never))).toMatch(/its `evidence` function must return an array such as \[\{ _tag/)
+  })
+
+  test.each([
+    ['step', 'fourth', [{}, () => 1, { retry: { attempts: 3 } }]],
+    ['sleep', 'third', [{ millis: 0 }, { summary: 'rest' }]],
+    ['waitFor', 'third', [{ question: 'Ship?' }, { output: {} }]]
+  ])('a call of %s in the code of a task is refused for its %s argument', async (kind, extra, args) => {
+    const flow = untyped('w')['step']?.('one', (context: Readonly<Record<string, Call>>) =>
+      context[kind]?.('q', ...args)
+    )
+    expect(await refusal(run1(flow as never))).toContain(
+      `the ${extra} argument of "one/q" must be omitted; pass all options in the second`
+    )
+  })
+
+  test('arguments that are undefined count as absent', async () => {
+    const flow = untyped('w')
+      ['sleep']?.('q', { millis: 0 }, undefined)
+      ['step']?.('one', () => 1, undefined, undefined)
+    expect(await run(flow as never, { id: 'r', storage: memoryStorage(), wait: true })).toMatchObject({ one: 1 })
   })
 
   test('an unknown option of a sub-step is refused', async () => {

@@ -8,7 +8,7 @@ import { fingerprint } from '../../domain/data/Digest.js'
 import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { OptionCheck } from '../../domain/data/Options.js'
-import { anything, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
+import { anything, extraArgument, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
 import { policyOf, retryOption } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
@@ -171,11 +171,11 @@ const callOf = (
   name: string,
   more: ReadonlyArray<unknown>
 ): E.Either<StepFailure, SubStepCall> => {
-  const [options = {}, run] = more.length < 2 ? [{}, more[0]] : more
+  const [options = {}, run, ...extra] = more.length < 2 ? [{}, more[0]] : more
   if (typeof run !== 'function' || typeof options !== 'object' || options === null) return E.left(noRun(name))
   const given = options as SubStepOptions<unknown>
   const { redaction } = scope.environment.vault
-  const [wrong] = optionProblems(given, SUB_STEP)
+  const wrong = extraArgument(extra, 'fourth') ?? optionProblems(given, SUB_STEP)[0]
   if (wrong !== undefined) return E.left(wrongOption(unit, wrong))
   if (given.version !== undefined && Redaction.isIn(redaction, given.version))
     return E.left(wrongOption(unit, { option: 'version', expected: 'text without the value of a secret' }))
