@@ -657,11 +657,15 @@ describe('calls of the package dogear', () => {
     ],
     ['runs must be an array of summaries of runs, not the string "w-1"', fp.removeRuns('w-1' as never)],
     ['policy must be an object, such as { keep: 10 }', fp.findExpired(NONE)],
-    ['keep must be a number ≥ 0, unless olderThanMillis is set', fp.findExpired({})],
-    ['keep must be a number ≥ 0, unless olderThanMillis is set', fp.prune({ statuses: ['failed'] })],
+    ['keep must be a whole number ≥ 0, unless olderThanMillis is set', fp.findExpired({})],
+    ['keep must be a whole number ≥ 0, unless olderThanMillis is set', fp.prune({ statuses: ['failed'] })],
     ['options must be an object, not null', fp.prune(null as never)],
-    ['keep must be a number ≥ 0, not null', fp.prune({ keep: null as never })],
-    ['keep must be a number ≥ 0, not the number NaN', fp.prune({ keep: NaN })],
+    ['keep must be a whole number ≥ 0, not null', fp.prune({ keep: null as never })],
+    ...[NaN, 1.5, -1].map((keep): readonly [string, fp.Executor<unknown>] => [
+      `keep must be a whole number ≥ 0, not the number ${keep}`,
+      fp.prune({ keep })
+    ]),
+    ['olderThanMillis must be a number ≥ 0, not the number NaN', fp.prune({ olderThanMillis: NaN })],
     [
       "statuses must be an array of 'completed', 'cancelled', 'failed', 'interrupted', 'paused', 'pending' or 'queued'",
       fp.prune({ keep: 0, statuses: ['complete'] as never })
