@@ -389,6 +389,19 @@ test.each(Object.entries({ collectEvidence, hasWorkspace }))(
   }
 )
 
+test.each([
+  [{ runId: 'r' }],
+  [{ runId: 'r', completedSteps: 5 }],
+  [{ runId: 'r', completedSteps: [{}] }],
+  [{ runId: 'r', completedSteps: [{ unit: 'one', evidence: [null] }] }]
+])('collectEvidence of an untyped program is refused for a checkpoint without records: %j', async (given) => {
+  const collected = await collectEvidence(given as never)(nodeEnvironment(memoryStorage()))()
+  assert.match(
+    RunError.describe(refused(collected, 'InvalidOptions')),
+    /\n {2}checkpoint must be a Checkpoint, such as/
+  )
+})
+
 const ofOneRun: Readonly<Record<string, (id: string) => Executor<unknown>>> = {
   cancel,
   cleanWorkspace,
