@@ -18,7 +18,7 @@ import { LOOK_MILLIS, nextTurn, sleep as sleepOn } from '../sleep.js'
 import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepSpec.js'
 import { unitCompleted } from '../storage/changes.js'
 import type { OutputRecord } from './subStepFailures.js'
-import { errorOf, notDecodable, noWaitInside, OF_WAIT, wrongOption } from './subStepFailures.js'
+import { errorOf, notDecodable, noWaitInside, OF_WAIT, rejected, wrongOption } from './subStepFailures.js'
 import type { CallEnd, Level } from './subStepLevel.js'
 import { callOn, never, recordedEnd, save, stoppingOf } from './subStepLevel.js'
 import { endOfWait, waitTimedOut } from '../steps/waits.js'
@@ -44,7 +44,7 @@ const unlessExtra = (more: ReadonlyArray<unknown>, awaits: WaitArguments['awaits
 
 /** Refuses the waits of untyped sub-steps: the type of their context has none. */
 export const waitsInside = (unit: Unit): object => {
-  const refuse = (): Promise<never> => Promise.reject(errorOf(noWaitInside(unit)))
+  const refuse = (): Promise<never> => rejected(errorOf(noWaitInside(unit)))
   return { sleep: refuse, waitFor: refuse }
 }
 
