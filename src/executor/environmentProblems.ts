@@ -1,6 +1,6 @@
 /** Checks the ports of an environment, because untyped hosts may pass anything. */
 import type { Check, OptionProblem } from '../domain/data/Options.js'
-import { callback, fieldsOf, kindOf, millis, signal } from '../domain/data/Options.js'
+import { callback, fieldsOf, isText, kindOf, millis, signal } from '../domain/data/Options.js'
 import * as StepError from '../domain/data/StepError.js'
 import { notPort, STORE_METHODS } from '../domain/data/portMethods.js'
 import type { Archive } from '../ports/Archive.js'
@@ -38,10 +38,13 @@ const clock: Check = (value) => {
 
 const CLOCK = 'a Clock whose now returns milliseconds since 1970-01-01 UTC'
 
-const interrupt: Check = (value) =>
-  signal(fieldsOf(value)['signal']) !== undefined || notPort(['reason'], value) !== undefined
+const interrupt: Check = (value) => {
+  const { signal: own, invalid } = fieldsOf(value)
+  if (isText(invalid)) return `an Interrupt; ${invalid}`
+  return signal(own) !== undefined || notPort(['reason'], value) !== undefined
     ? `an Interrupt, with signal and reason, not ${kindOf(value)}`
     : undefined
+}
 
 const owner: Check = (value) => {
   const { host, pid } = fieldsOf(value)
