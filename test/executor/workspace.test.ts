@@ -4,7 +4,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import * as State from '../../src/domain/checkpoint/CheckpointState.js'
-import type { Workspaces } from '../../src/index.js'
+import type { CheckpointStorage, Workspaces } from '../../src/index.js'
 import type { WorkspaceFailed } from '../../src/ports/Workspaces.js'
 import { cleanWorkspace, poll, Program, resume, run, RunError, runOrResume } from '../../src/index.js'
 import { planRun } from '../../src/promise/index.js'
@@ -69,6 +69,24 @@ const failing = (world: World) =>
   )
 
 describe('the workspace of a run', () => {
+  test('a run that is removed between the first look and the claim starts again in a workspace of its own', async () => {
+    const world = newWorld()
+    const workspaces = noted(world)
+    ended(await newProcess(world, { workspaces }).perform(run(failing(world), 'r', {})), 'Failed')
+    world.log.splice(0)
+    const removing = (storage: CheckpointStorage): CheckpointStorage => ({
+      ...storage,
+      claim: (...how) =>
+        pipe(
+          storage.remove('r'),
+          TE.chainW(() => storage.claim(...how))
+        )
+    })
+    const process = newProcess(world, { workspaces, around: removing })
+    ended(await process.perform(runOrResume(failing(world), 'r', {}, { workspace: 'directory' })), 'Failed')
+    assert.deepEqual(world.log.slice(0, 2), ['make', 'one in /ws/r'])
+  })
+
   test('a resume looks for evidence in the workspace: a completed step never runs again', async () => {
     const world = newWorld()
     const workspaces = noted(world)
