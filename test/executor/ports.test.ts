@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
@@ -299,6 +300,52 @@ describe('a store whose functions do not return TaskEithers', () => {
     assert.equal(error.code, 'NO_TASK_EITHER')
     assert.match(RunError.describe(error), /^Reading the store failed: claim: it (must return|returned) /)
     assert.ok(RunError.describe(error).endsWith(why), RunError.describe(error))
+  })
+})
+
+describe('a port in plain JavaScript that returns a Right of something wrong', () => {
+  const OPTION = 'an Option of an object'
+  const waiting = pipe(Program.start('w'), Program.waitFor('ask'))
+  const cases: ReadonlyArray<readonly [string, unknown, (bad: Environment) => Promise<unknown>, string]> = [
+    ['claim', undefined, (bad) => resume(waiting, 'r')(bad)(), 'an object with claim and stored'],
+    ['claim', { claim: {}, stored: O.none }, (bad) => resume(waiting, 'r')(bad)(), 'an object with claim and stored'],
+    ['load', undefined, (bad) => viewRun('r')(bad)(), OPTION],
+    ['load', O.some(5), (bad) => viewRun('r')(bad)(), OPTION],
+    ['load', O.some({ revision: 1 }), (bad) => viewRun('r')(bad)(), OPTION],
+    ['history', undefined, (bad) => runChanges('r')(bad)(), 'an array of objects'],
+    ['list', [null], (bad) => listRuns()(bad)(), 'an array of objects'],
+    ['requests.list', undefined, (bad) => resume(waiting, 'r')(bad)(), 'an array of objects'],
+    ['requests.list', [null], (bad) => viewRun('r')(bad)(), 'an array of objects'],
+    ['artifacts.list', undefined, (bad) => prune({ keep: 0, statuses: ['pending'] })(bad)(), 'an array of objects'],
+    ['artifacts.get', undefined, (bad) => run(reading, 's', {})(bad)(), OPTION]
+  ]
+  const reading = Program.step(
+    'one',
+    async ({ artifacts }) => (await artifacts.get('a')) === undefined
+  )(Program.start('w'))
+
+  test.each(cases)('%s of %j makes no call reject', async (path, given, call, expected) => {
+    const whole = nodeEnvironment(memoryStorage(), { requests: memoryRequests(), artifacts: memoryArtifacts() })
+    ended(await start1(waiting, whole), 'Pending')
+    const [port, method] = path.includes('.') ? path.split('.') : ['storage', path]
+    const found: Array<unknown> = []
+    const good = whole[port as 'storage']
+    const bad = {
+      ...whole,
+      events: { report: (event: unknown) => void found.push(event) },
+      [port as string]: {
+        ...good,
+        ...(port === 'requests' ? { isAny: () => true } : {}),
+        [method as string]: () => TE.right(given)
+      }
+    }
+    const result = await call(bad)
+    const said = JSON.stringify([result, found], (_, value: unknown) =>
+      value instanceof Error ? value.message : value
+    )
+    // An inbox that cannot be read has no answers for a reader.
+    if (path !== 'requests.list' || given === undefined)
+      assert.ok(said.includes(`return a Right of ${expected}`), said.slice(0, 2000))
   })
 })
 
