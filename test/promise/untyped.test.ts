@@ -451,6 +451,11 @@ describe('options of steps', () => {
       'sleep of "q" must be { millis } or { until }, not the number 500'
     ],
     ['a sleep with null', (w) => w['sleep']?.('q', null), 'sleep of "q" must be { millis } or { until }, not null'],
+    ...['1969-12-31T23:59:59Z', new Date(8.64e15)].map((until): (typeof steps)[number] => [
+      `a sleep until ${String(until)}`,
+      (w) => w['sleep']?.('q', { until }),
+      'sleep.until of "q" must be a Date, or a time like 2026-01-02T03:04:05Z, from 1970 to 9999'
+    ]),
     [
       'a misspelled field of a retry',
       (w) => w['step']?.('q', { run: () => 1, retry: { attemps: 3 } }),
