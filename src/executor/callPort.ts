@@ -10,6 +10,8 @@ import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { WorkspaceError } from '../ports/Workspaces.js'
 import type { FieldTypes } from '../domain/data/notTaskEither.js'
 import { notEither, notTaskEither } from '../domain/data/notTaskEither.js'
+import type { Check } from '../domain/data/Options.js'
+import { arrayOf, fieldsOf, isText, kindOf, signal } from '../domain/data/Options.js'
 
 /** The error code for a port that returns no TaskEither, or one that resolves to no Either. */
 const NO_EITHER = 'NO_TASK_EITHER'
@@ -40,6 +42,49 @@ const TAGS: Readonly<Record<PortError['_tag'], FieldTypes>> = {
   WorkspaceFailed: { where: 'string', operation: 'string', why: 'string' }
 }
 
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
+
+const isOption = (value: unknown, isValue: (value: unknown) => boolean): boolean => {
+  const { _tag, value: inner } = fieldsOf(value)
+  return _tag === 'None' || (_tag === 'Some' && isValue(inner))
+}
+
+const isStored = (value: unknown): boolean => {
+  const { changes, found, heldBy } = fieldsOf(value)
+  return Array.isArray(changes) && isText(fieldsOf(found)['_tag']) && isOption(heldBy, isObject)
+}
+
+const isClaimed = (value: unknown): boolean => {
+  const { claim, stored } = fieldsOf(value)
+  const { epoch, lost } = fieldsOf(claim)
+  return typeof epoch === 'number' && signal(lost) === undefined && isOption(stored, isStored)
+}
+
+const optionOf =
+  (isValue: (value: unknown) => boolean): Check =>
+  (value) =>
+    isOption(value, isValue) ? undefined : 'an Option of an object'
+
+const objects = arrayOf(isObject, 'an array of objects')
+
+/** The results that the executor reads. Untyped ports may return anything. */
+const RIGHTS: Readonly<Record<string, Check>> = {
+  claim: (value) => (isClaimed(value) ? undefined : 'an object with claim and stored'),
+  load: optionOf(isStored),
+  loadRevision: optionOf(isStored),
+  get: optionOf(isObject),
+  history: objects,
+  list: objects
+}
+
+const notRight = (operation: string, result: unknown): Error | undefined => {
+  const { _tag, right } = fieldsOf(result)
+  const expected = _tag === 'Right' ? RIGHTS[operation]?.(right) : undefined
+  return expected === undefined
+    ? undefined
+    : new Error(`it returned a Right of ${kindOf(right)}; return a Right of ${expected}`)
+}
+
 type OnThrow<Thrown> = (operation: string, cause: unknown, code?: string) => Thrown
 
 export const callPort = async <A, Failure extends PortError, Thrown>(
@@ -54,7 +99,7 @@ export const callPort = async <A, Failure extends PortError, Thrown>(
       return E.left(onThrow(operation, notTaskEither(task), NO_EITHER))
     }
     const result: unknown = await (task as TaskEither<Failure, A>)()
-    const wrong = notEither(result, TAGS)
+    const wrong = notEither(result, TAGS) ?? notRight(operation, result)
     return wrong === undefined ? (result as E.Either<Failure, A>) : E.left(onThrow(operation, wrong, NO_EITHER))
   } catch (cause) {
     return E.left(onThrow(operation, cause))

@@ -28,6 +28,7 @@ import type { SecuredEnvironment } from './secrets.js'
 import { revisionOf } from './storage/Recorder.js'
 import { EXACT } from './storage/runs.js'
 import { recoveryRefused, restoreUnmoved, stoppedIn } from './storage/stored.js'
+import { workspaceFor } from './workspace/workspace.js'
 
 export type WantedRun<Input> =
   | { readonly _tag: 'Run'; readonly input: Input; readonly options: RunOptions }
@@ -68,10 +69,15 @@ export const prepareNew = async <Outputs, Input>({
   runId,
   how,
   input: { initial },
-  workspace
+  workspace: found
 }: CheckedCall<Outputs, Input>): Promise<E.Either<RunError, Prepared>> => {
   if (E.isLeft(initial)) return initial
   const input = initial.right
+  // The run was known, and was removed before the claim.
+  const isLate = found === undefined && how._tag !== 'Resume'
+  const place = isLate ? await workspaceFor(environment, runId, how.options.workspace) : E.right(found)
+  if (E.isLeft(place)) return place
+  const workspace = place.right
   const at = timestamp(environment.clock.now())
   const started: Started = { _tag: 'Started', at, runId, workflow: current(program), input, ...defined({ workspace }) }
   const checkpoint = start(started)

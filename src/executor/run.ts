@@ -143,14 +143,12 @@ const checkCall = async <Outputs, Input>(
   const stored = E.isLeft(initial) || wanted !== undefined ? await load(environment, runId) : E.right(O.none)
   if (E.isLeft(stored)) return stored
   const isKnown = O.isSome(stored.right)
-  // A known run may be removed before the claim, and then starts.
-  const given = typeof wanted === 'string' ? undefined : wanted
   if (E.isLeft(initial) && !isKnown) return initial
   const secured = await secure(environment, program)
   if (E.isLeft(secured)) return secured
   const input = recordable(secured.right, inputs.right)
   if (E.isLeft(input)) return input
-  const workspace = isKnown ? E.right(given) : await workspaceFor(environment, runId, wanted)
+  const workspace = isKnown ? E.right(undefined) : await workspaceFor(environment, runId, wanted)
   if (E.isLeft(workspace)) return workspace
   return E.right({
     environment: secured.right,

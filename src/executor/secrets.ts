@@ -4,6 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json } from '../domain/data/Json.js'
 import { isObject } from '../domain/data/Json.js'
+import { isText } from '../domain/data/Options.js'
 import type { ResumePlan } from '../domain/plan/Plan.js'
 import * as Redaction from '../domain/data/Redaction.js'
 import * as StepError from '../domain/data/StepError.js'
@@ -38,13 +39,17 @@ export const secure = async (
     if (E.isLeft(found)) problems.push({ name, ...found.left })
     else values.set(name, found.right)
   }
-  const where = environment.secrets?.where ?? NOWHERE
   const [first, ...more] = problems
-  if (first !== undefined) return E.left({ _tag: 'SecretsMissing', where, secrets: [first, ...more] })
+  if (first !== undefined)
+    return E.left({ _tag: 'SecretsMissing', where: whereIn(environment), secrets: [first, ...more] })
   return E.right(securedWith(environment, Redaction.make(values.values()), Object.freeze(Object.fromEntries(values))))
 }
 
-const NOWHERE = 'an environment without `secrets`'
+/** Untyped secrets may have no name. */
+const whereIn = ({ secrets }: Environment): string => {
+  if (secrets === undefined) return 'an environment without `secrets`'
+  return isText(secrets.where) ? secrets.where : '`secrets` of the environment'
+}
 
 const readSecret = async (
   { secrets }: Environment,

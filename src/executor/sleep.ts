@@ -1,4 +1,5 @@
 /** Waits on the clock of the environment. */
+import type { Environment } from '../ports/Environment.js'
 import type { Clock } from '../ports/Clock.js'
 import { onAbort } from './onAbort.js'
 
@@ -37,4 +38,14 @@ export const ticks = (clock: Clock): number => clock.monotonic?.() ?? clock.now(
 export const stopwatch = (clock: Clock): (() => number) => {
   const [from, since] = [clock.now(), performance.now()]
   return () => Math.max(0, Math.min(clock.now() - from, performance.now() - since))
+}
+
+/** Returns a number for jitter: that of the environment, or 0.5, which adds none, if it throws or is no number from 0 to below 1. */
+export const randomOf = (environment: Pick<Environment, 'random'>): number => {
+  try {
+    const given: unknown = environment.random()
+    return typeof given === 'number' && given >= 0 && given < 1 ? given : 0.5
+  } catch {
+    return 0.5
+  }
 }

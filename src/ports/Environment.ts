@@ -46,7 +46,7 @@ export interface Environment {
   readonly owner: Owner
   readonly interrupt: Interrupt
   readonly events: Events
-  /** Returns a number from 0 to below 1, for jitter. */
+  /** Returns a number from 0 to below 1, for jitter. Anything else, or an exception, counts as 0.5. */
   readonly random: () => number
   readonly graceMillis: number
   /** Answers a failed check. Without it the unit fails. */

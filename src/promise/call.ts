@@ -6,6 +6,7 @@ import type { Executor } from '../executor/ExecutorCall.js'
 import type { RunError } from '../executor/errors/RunError.js'
 import { describe } from '../executor/errors/describe.js'
 import { retryLater } from '../executor/errors/RunError.js'
+import { onAbort } from '../executor/onAbort.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import type { Holder } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
@@ -28,9 +29,18 @@ export const environmentOf = ({ storage, signal, environment = {} }: HostOptions
 const eitherOf = (interrupt: Interrupt, other: AbortSignal): Interrupt => {
   const own = interrupt.signal
   return {
-    signal: AbortSignal.any([own, other]),
+    signal: AbortSignal.any([nativeOf(own), nativeOf(other)]),
     reason: () => (own.aborted ? interrupt.reason() : 'aborted')
   }
+}
+
+/** `AbortSignal.any` ignores the abort of a signal of another library, as test runners have one. */
+const nativeOf = (signal: AbortSignal): AbortSignal => {
+  const given: object = signal
+  if (given instanceof AbortSignal) return given
+  const own = new AbortController()
+  onAbort(signal, () => own.abort(signal.reason))
+  return own.signal
 }
 
 /** Describes an error. Adds the run if the error does not name it, unless the error is about the caller's code. */

@@ -1,5 +1,6 @@
 /** Workflows as chains: the combinators of `Program` as methods. */
-import { withMethods } from '../executor/program/chain.js'
+import { extraArgument } from '../domain/data/Options.js'
+import { withMethods, withProblem } from '../executor/program/chain.js'
 import type { Schema, StartOf } from '../executor/program/Program.js'
 import * as P from '../executor/program/Program.js'
 
@@ -126,26 +127,34 @@ type Methods = Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, keyof P.P
 class Chain implements Methods {
   // A third argument is refused as a misplaced option.
   get step() {
-    return (name: never, spec: never, options?: unknown) =>
-      this.with(P.step(name, options === undefined ? spec : ({ run: spec, options } as never)))
+    return (name: never, spec: never, options?: unknown, ...more: Extra) =>
+      this.with(P.step(name, options === undefined ? spec : ({ run: spec, options } as never)), more, 'fourth')
   }
   get sleep() {
-    return (name: never, options: never) => this.with(P.sleep(name, options))
+    return (name: never, options: never, ...more: Extra) => this.with(P.sleep(name, options), more, 'third')
   }
   get waitFor() {
-    return (name: never, options?: never) => this.with(P.waitFor(name, options))
+    return (name: never, options?: never, ...more: Extra) => this.with(P.waitFor(name, options), more, 'third')
   }
   get sequence() {
-    return (name: never, parts: never, options?: never) => this.with(P.sequence(name, parts, options))
+    return (name: never, parts: never, options?: never, ...more: Extra) =>
+      this.with(P.sequence(name, parts, options), more, 'fourth', 'third')
   }
   get wave() {
-    return (name: never, groups: never, options?: never) => this.with(P.wave(name, groups, options))
+    return (name: never, groups: never, options?: never, ...more: Extra) =>
+      this.with(P.wave(name, groups, options), more, 'fourth', 'third')
   }
   get map() {
-    return (name: never, options: never, each: never) => this.with(P.map(name, options, each))
+    return (name: never, options: never, each: never, ...more: Extra) =>
+      this.with(P.map(name, options, each), more, 'fourth')
   }
 
-  private with(add: unknown): unknown {
-    return (add as (self: unknown) => unknown)(this)
+  private with(add: unknown, more: Extra, first: string, options?: string): unknown {
+    const added = (add as (self: unknown) => P.Program<unknown>)(this)
+    const problem = extraArgument(more, first, options)
+    return problem === undefined ? added : withProblem(added, problem)
   }
 }
+
+/** The arguments that a method does not have. */
+type Extra = ReadonlyArray<unknown>

@@ -291,6 +291,20 @@ describe('the place of a worktree', () => {
     expect(stderr).not.toContain('the worktree starts from the last commit')
   })
 
+  test('a run warns of uncommitted work once its worktree is made, and not if it is refused', async () => {
+    const warning = '1 path here is not committed; the worktree starts from the last commit, without it'
+    await repository(flow.replace('workspace: worktree', 'workspace: worktree\nsecrets: [TOKEN]'))
+    place.write('b.txt', 'b')
+    const { code, stderr } = await dogear(['run', 'w.yml', '--id', 'r'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('TOKEN is not set')
+    expect(stderr).not.toContain(warning)
+    const started = await dogear(['run', 'w.yml', '--id', 'r'], { environment: { TOKEN: 'a secret of mine' } })
+    expect(started.stderr).toMatch(new RegExp(`Working in worktree [^\\n]*\\n[^\\n]*${warning}\\n`))
+    await sh('git commit -qam more --allow-empty; git branch dogear/s')
+    expect((await dogear(['run', 'w.yml', '--id', 's'])).stderr).not.toContain(warning)
+  })
+
   test('a run with a worktree is refused without git, and writes nothing', async () => {
     const { stderr } = await refused(begin, { PATH: '/nowhere' })
     expect(stderr).toContain('git could not be started. Install it')

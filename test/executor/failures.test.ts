@@ -314,10 +314,13 @@ describe('an observer', () => {
 describe('the end of a step', () => {
   const rejecting = (reason: Error) => (): Promise<never> => Promise.reject(reason)
 
-  const failing = async (make: () => TaskEither<unknown, unknown>): Promise<CheckpointState.Failure> => {
+  const failing = async (
+    make: () => TaskEither<unknown, unknown>,
+    more: { readonly evidence?: () => [] } = {}
+  ): Promise<CheckpointState.Failure> => {
     const process = newProcess()
     const outcome = ended(
-      await process.perform(run(Program.fromSteps('x', [task('x', { run: make })]), 'r', {})),
+      await process.perform(run(Program.fromSteps('x', [task('x', { ...more, run: make })]), 'r', {})),
       'Failed'
     )
     assert.deepEqual((await stored(process.storage)).state, outcome.checkpoint.state)
@@ -408,5 +411,31 @@ describe('the end of a step', () => {
     fail(new Error('too late'))
     await quiet()
     assert.equal(right(await process.storage.history('r')()).length, before)
+  })
+
+  test('an evidence function that returns a promise which rejects fails the check of its step', async () => {
+    const evidence = (() => Promise.reject(new Error('no'))) as unknown as () => []
+    const { error } = await failing(() => TE.right(1), { evidence })
+    assert.match(error.message, /its `evidence` function must return an array/)
+  })
+
+  test('a refused wait that a sub-step does not await is ignored', async () => {
+    const process = newProcess()
+    const program = Program.step('x', ({ step }) =>
+      step('a', (context) => {
+        const { sleep, waitFor } = context as unknown as Readonly<Record<string, (name: string) => unknown>>
+        void [sleep?.('nap'), waitFor?.('word')]
+        return 'done'
+      })
+    )(Program.start('w'))
+    assert.deepEqual(ended(await process.perform(run(program, 'r', {})), 'Completed').outputs, { x: 'done' })
+  })
+
+  test('a call of step that a check of a wave does not await is ignored', async () => {
+    const process = newProcess()
+    const before = ({ step }: { readonly step: (name: string, act: () => number) => unknown }): void =>
+      void step('a', () => 1)
+    const program = Program.wave('all', { one: () => 1 }, { before })(Program.start('w'))
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
   })
 })

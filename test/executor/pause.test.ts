@@ -516,6 +516,19 @@ describe('a pause request', () => {
     refused(await asking(newProcess()), 'NoRequests')
   })
 
+  test('a pause is seen although `isAny` of an untyped inbox returns a promise', async () => {
+    const requests = memoryRequests()
+    const untyped = { ...requests, isAny: (runId: string) => Promise.resolve(requests.isAny(runId)) }
+    const process = newProcess(newWorld(), { requests: untyped as unknown as Requests })
+    const program = pipe(
+      Program.start('w'),
+      Program.step('one', async () => void right(await asking(process))),
+      Program.step('two', () => process.world.log.push('two'))
+    )
+    assert.equal(ended(await process.perform(run(program, 'r', {})), 'Interrupted').reason, 'paused')
+    assert.deepEqual(process.world.log, [])
+  })
+
   test('an execution for which no request arrives calls only `isAny` of the inbox', async () => {
     let looks = 0
     const untouched = (): never => assert.fail('there is no request')

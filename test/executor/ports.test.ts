@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { memoryArtifacts, memoryRequests } from '../../src/adapters/memory.js'
 import type { ArtifactStore, CheckpointStorage, Environment, Executor, Requests, Workspaces } from '../../src/index.js'
+import type { AsyncContext } from '../../src/ports/AsyncContext.js'
 import {
   answer,
   cancel,
@@ -35,6 +37,7 @@ import {
   StepFailure,
   viewRun
 } from '../../src/index.js'
+import { kindOf } from '../../src/domain/data/Options.js'
 import type { Worktree } from '../../src/domain/workflow/Workspace.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
@@ -51,6 +54,8 @@ const once = (options: { readonly onSuccess?: 'delete' } = {}, fresh = false) =>
     Program.start('w', options),
     Program.step('one', { ...(fresh ? { workspace: 'fresh' as const } : {}), run: () => TE.right(1) })
   )
+
+const start1 = (program: Program.Program<unknown>, environment: Environment) => run(program, 'r', {})(environment)()
 
 describe('workspaces that throw', () => {
   const world = newWorld()
@@ -298,6 +303,52 @@ describe('a store whose functions do not return TaskEithers', () => {
   })
 })
 
+describe('a port in plain JavaScript that returns a Right of something wrong', () => {
+  const OPTION = 'an Option of an object'
+  const waiting = pipe(Program.start('w'), Program.waitFor('ask'))
+  const cases: ReadonlyArray<readonly [string, unknown, (bad: Environment) => Promise<unknown>, string]> = [
+    ['claim', undefined, (bad) => resume(waiting, 'r')(bad)(), 'an object with claim and stored'],
+    ['claim', { claim: {}, stored: O.none }, (bad) => resume(waiting, 'r')(bad)(), 'an object with claim and stored'],
+    ['load', undefined, (bad) => viewRun('r')(bad)(), OPTION],
+    ['load', O.some(5), (bad) => viewRun('r')(bad)(), OPTION],
+    ['load', O.some({ revision: 1 }), (bad) => viewRun('r')(bad)(), OPTION],
+    ['history', undefined, (bad) => runChanges('r')(bad)(), 'an array of objects'],
+    ['list', [null], (bad) => listRuns()(bad)(), 'an array of objects'],
+    ['requests.list', undefined, (bad) => resume(waiting, 'r')(bad)(), 'an array of objects'],
+    ['requests.list', [null], (bad) => viewRun('r')(bad)(), 'an array of objects'],
+    ['artifacts.list', undefined, (bad) => prune({ keep: 0, statuses: ['pending'] })(bad)(), 'an array of objects'],
+    ['artifacts.get', undefined, (bad) => run(reading, 's', {})(bad)(), OPTION]
+  ]
+  const reading = Program.step(
+    'one',
+    async ({ artifacts }) => (await artifacts.get('a')) === undefined
+  )(Program.start('w'))
+
+  test.each(cases)('%s of %j makes no call reject', async (path, given, call, expected) => {
+    const whole = nodeEnvironment(memoryStorage(), { requests: memoryRequests(), artifacts: memoryArtifacts() })
+    ended(await start1(waiting, whole), 'Pending')
+    const [port, method] = path.includes('.') ? path.split('.') : ['storage', path]
+    const found: Array<unknown> = []
+    const good = whole[port as 'storage']
+    const bad = {
+      ...whole,
+      events: { report: (event: unknown) => void found.push(event) },
+      [port as string]: {
+        ...good,
+        ...(port === 'requests' ? { isAny: () => true } : {}),
+        [method as string]: () => TE.right(given)
+      }
+    }
+    const result = await call(bad)
+    const said = JSON.stringify([result, found], (_, value: unknown) =>
+      value instanceof Error ? value.message : value
+    )
+    // An inbox that cannot be read has no answers for a reader.
+    if (path !== 'requests.list' || given === undefined)
+      assert.ok(said.includes(`return a Right of ${expected}`), said.slice(0, 2000))
+  })
+})
+
 describe('a call of an untyped program without a usable environment', () => {
   const program = once()
   const summaries: Parameters<typeof removeRuns>[0] = []
@@ -344,6 +395,14 @@ describe('a call of an untyped program without a usable environment', () => {
       { ...whole, asyncContext: { get: () => undefined } },
       'environment.asyncContext must be an AsyncContext, such as that of nodeEnvironment, not an object without run'
     ],
+    ...[NaN, Infinity, 8.64e15 + 1, '7', undefined].map((now): readonly [unknown, string] => [
+      { ...whole, clock: { ...whole.clock, now: () => now } },
+      `environment.clock must be a Clock whose now returns milliseconds since 1970-01-01 UTC, not ${kindOf(now)}`
+    ]),
+    [
+      { ...whole, clock: { ...whole.clock, now: throwing } },
+      'environment.clock must be a Clock whose now returns milliseconds since 1970-01-01 UTC, and does not throw: not connected'
+    ],
     [
       { ...whole, artifacts: {}, owner: 'me' },
       'environment.owner must be an Owner, with host and pid, not the string "me"\n' +
@@ -376,6 +435,19 @@ test.each(Object.entries({ collectEvidence, hasWorkspace }))(
     }
   }
 )
+
+test.each([
+  [{ runId: 'r' }],
+  [{ runId: 'r', completedSteps: 5 }],
+  [{ runId: 'r', completedSteps: [{}] }],
+  [{ runId: 'r', completedSteps: [{ unit: 'one', evidence: [null] }] }]
+])('collectEvidence of an untyped program is refused for a checkpoint without records: %j', async (given) => {
+  const collected = await collectEvidence(given as never)(nodeEnvironment(memoryStorage()))()
+  assert.match(
+    RunError.describe(refused(collected, 'InvalidOptions')),
+    /\n {2}checkpoint must be a Checkpoint, such as/
+  )
+})
 
 const ofOneRun: Readonly<Record<string, (id: string) => Executor<unknown>>> = {
   cancel,
@@ -410,4 +482,61 @@ test('a clock whose `sleep` returns a promise instead of a Task works', async ()
   const { perform } = newProcess(newWorld(), { clock: untyped as unknown as typeof clock })
   ended(await perform(run(program, 'r', {})), 'Completed')
   assert.deepEqual(starts, [START, START + 5000])
+})
+
+test.each([
+  ['throws', throwing],
+  ['returns NaN', () => NaN],
+  ['returns 7', () => 7],
+  ['returns a promise', () => Promise.resolve(0.5)]
+])('if `random` of the environment %s, a retry waits as without jitter', async (_, random) => {
+  const clock = fakeClock()
+  const starts: Array<number> = []
+  const busy = TE.left(StepFailure.transient(StepError.make('Error', 'busy')))
+  const program = pipe(
+    Program.start('w'),
+    Program.step('one', {
+      retry: { attempts: 2, delayMillis: 5000, jitter: 1 },
+      run: () => (starts.push(clock.now()) === 1 ? busy : TE.right(1))
+    }),
+    Program.sequence(
+      'checked',
+      Program.step('two', () => 2),
+      {
+        onCheckFailure: 'retry',
+        before: () => starts.push(clock.now()) > 3
+      }
+    )
+  )
+  const { perform } = newProcess(newWorld(), { clock, random: random as () => number })
+  ended(await perform(run(program, 'r', {})), 'Completed')
+  assert.deepEqual(starts, [START, START + 5000, START + 5000, START + 6000])
+})
+
+test.each([
+  ['throws', throwing, 'not connected'],
+  [
+    'does not call its function',
+    () => undefined,
+    '`asyncContext.run` of the environment did not call its function; call it before you return'
+  ]
+] as const)('a sub-step fails if asyncContext.run %s, and its task goes on', async (_, run, message) => {
+  const environment = nodeEnvironment(memoryStorage(), {
+    asyncContext: { run: run as AsyncContext['run'], get: () => undefined }
+  })
+  let caught: unknown
+  const program = Program.step('one', async ({ step }) => {
+    caught = await step('a', () => 1).catch((error: unknown) => error)
+    return 'went on'
+  })(Program.start('w'))
+  const { checkpoint } = ended(await start1(program, environment), 'Completed')
+  assert.equal((caught as Error).message, message)
+  assert.equal([...checkpoint.completedSteps].at(-1)?.output, 'went on')
+})
+
+test('a sub-step runs in an async context whose run returns nothing', async () => {
+  const asyncContext = { run: (_: unknown, act: () => unknown) => void act(), get: () => undefined }
+  const environment = nodeEnvironment(memoryStorage(), { asyncContext: asyncContext as AsyncContext })
+  const program = Program.step('one', ({ step }) => step('a', () => 'ran'))(Program.start('w'))
+  assert.deepEqual(ended(await start1(program, environment), 'Completed').outputs, { one: 'ran' })
 })

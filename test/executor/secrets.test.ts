@@ -422,6 +422,12 @@ describe('the names of secrets', () => {
     assert.match(RunError.describe(error), /^Unusable secrets in an environment without `secrets`:\n {2}/)
   })
 
+  test.each([[undefined], [7]])('secrets whose `where` is %s are named in the error all the same', async (where) => {
+    const secrets = { where, read: () => TE.right(O.none) } as unknown as Secrets
+    const error = refused(await newProcess(newWorld(), { secrets }).perform(run(program, 'r', {})), 'SecretsMissing')
+    assert.match(RunError.describe(error), /^Unusable secrets in `secrets` of the environment:\n {2}/)
+  })
+
   test('the names of secrets must be unique, have no blanks, and differ from captured variables', async () => {
     const wrong = [
       pipe(start('p'), Program.step('a', { capture: 'PIN', run: () => TE.right(1) })),

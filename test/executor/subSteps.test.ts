@@ -1065,6 +1065,30 @@ describe('a task that ends while sub-steps run', () => {
     assert.deepEqual(units(outcome), ['agent/quick'])
   })
 
+  test.each(['returns', 'throws'])(
+    'a sub-step whose start is still being saved when its task %s does not run',
+    async (how) => {
+      const { go, ran, noting, planned } = runs()
+      const outcome = await go(({ step }) => {
+        void step('pay', { idempotent: false }, noting('pay', 1))
+        if (how === 'throws') throw new Error('bad')
+      })
+      assert.equal(errorOf(outcome).name, how === 'throws' ? 'Error' : 'SubStepNotAwaited')
+      assert.deepEqual(ran, [])
+      assert.doesNotMatch(await planned(() => undefined), /confirm/)
+    }
+  )
+
+  test('a sub-step whose former version is still being dropped when its task returns does not run', async () => {
+    const { go, ran, noting } = runs()
+    await go(async ({ step }) => {
+      await step('turn', { version: '1' }, noting('turn 1', 1))
+      throw new Error('bad')
+    })
+    await go(({ step }) => void step('turn', { version: '2' }, noting('turn 2', 1)))
+    assert.deepEqual(ran, ['turn 1'])
+  })
+
   test('a task that throws while sub-steps run fails with its own error, and records those that end within the grace', async () => {
     const { go, planned } = runs()
     const outcome = await go(

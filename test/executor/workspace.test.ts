@@ -3,7 +3,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
-import type { Workspaces } from '../../src/index.js'
+import * as State from '../../src/domain/checkpoint/CheckpointState.js'
+import type { CheckpointStorage, Workspaces } from '../../src/index.js'
 import type { WorkspaceFailed } from '../../src/ports/Workspaces.js'
 import { cleanWorkspace, poll, Program, resume, run, RunError, runOrResume } from '../../src/index.js'
 import { planRun } from '../../src/promise/index.js'
@@ -68,6 +69,24 @@ const failing = (world: World) =>
   )
 
 describe('the workspace of a run', () => {
+  test('a run that is removed between the first look and the claim starts again in a workspace of its own', async () => {
+    const world = newWorld()
+    const workspaces = noted(world)
+    ended(await newProcess(world, { workspaces }).perform(run(failing(world), 'r', {})), 'Failed')
+    world.log.splice(0)
+    const removing = (storage: CheckpointStorage): CheckpointStorage => ({
+      ...storage,
+      claim: (...how) =>
+        pipe(
+          storage.remove('r'),
+          TE.chainW(() => storage.claim(...how))
+        )
+    })
+    const process = newProcess(world, { workspaces, around: removing })
+    ended(await process.perform(runOrResume(failing(world), 'r', {}, { workspace: 'directory' })), 'Failed')
+    assert.deepEqual(world.log.slice(0, 2), ['make', 'one in /ws/r'])
+  })
+
   test('a resume looks for evidence in the workspace: a completed step never runs again', async () => {
     const world = newWorld()
     const workspaces = noted(world)
@@ -209,6 +228,34 @@ describe('the own folder of a step', () => {
     assert.equal(record?.output, '/steps/r/build')
     assert.deepEqual(record.evidence, [{ _tag: 'File', path: '/steps/r/build/app' }])
     assert.deepEqual(world.log, ['folder of build, fresh'])
+  })
+
+  test('the code of a step does not begin if the run is stopped while the own folder of the step is made', async () => {
+    const world = newWorld()
+    const { stepFolder, ...more } = noted(world)
+    const stopping: Workspaces = {
+      ...more,
+      stepFolder: (...how) =>
+        pipe(
+          stepFolder(...how),
+          TE.map((folder) => {
+            process.stop()
+            return folder
+          })
+        )
+    }
+    const process = newProcess(world, { workspaces: stopping })
+    const program = pipe(
+      Program.start('w'),
+      Program.step('build', { workspace: 'fresh', idempotent: false, run: () => assert.fail('it began') })
+    )
+    const { checkpoint } = ended(await process.perform(run(program, 'r', {})), 'Interrupted')
+    assert.equal(State.failures(checkpoint.state).size, 1)
+    const again = pipe(
+      Program.start('w'),
+      Program.step('build', { workspace: 'fresh', idempotent: false, run: () => TE.right('built') })
+    )
+    ended(await newProcess(world, { workspaces: noted(world) }).perform(resume(again, 'r')), 'Completed')
   })
 
   test('a step fails with the outcome notApplied if its own folder cannot be created', async () => {

@@ -48,8 +48,8 @@ describe('prune with promises', () => {
   })
 
   test.each([
-    [{}, 'keep must be a number ≥ 0, unless olderThanMillis is set'],
-    [{ keep: -1 }, 'keep must be a number ≥ 0, not the number -1'],
+    [{}, 'keep must be a whole number ≥ 0, unless olderThanMillis is set'],
+    [{ keep: -1 }, 'keep must be a whole number ≥ 0, not the number -1'],
     [{ keeps: 1 }, 'unknown option "keeps"; did you mean "keep"?']
   ])('the policy %j is refused, and no run is removed', async (policy, message) => {
     const storage = await four()

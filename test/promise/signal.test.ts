@@ -39,4 +39,21 @@ describe('the option signal', () => {
     const outcome = await ending
     assert.ok(outcome._tag === 'Interrupted' && outcome.reason === 'signal', outcome._tag)
   })
+
+  test('a signal that is not the AbortSignal of Node.js stops a run whose environment has an interrupt, too', async () => {
+    const signal = Object.assign(new EventTarget(), { aborted: false, reason: undefined as unknown })
+    const { signal: other } = new AbortController()
+    const ending = runOutcome(waiting, {
+      id: 'r',
+      storage: memoryStorage(),
+      signal: signal as unknown as AbortSignal,
+      environment: { interrupt: interruptFrom(other), graceMillis: 0 }
+    })
+    setTimeout(() => {
+      Object.assign(signal, { aborted: true, reason: new Error('stop') })
+      signal.dispatchEvent(new Event('abort'))
+    }, 10)
+    const outcome = await ending
+    assert.ok(outcome._tag === 'Interrupted' && outcome.reason === 'aborted', outcome._tag)
+  })
 })

@@ -451,6 +451,11 @@ describe('options of steps', () => {
       'sleep of "q" must be { millis } or { until }, not the number 500'
     ],
     ['a sleep with null', (w) => w['sleep']?.('q', null), 'sleep of "q" must be { millis } or { until }, not null'],
+    ...['1969-12-31T23:59:59Z', new Date(8.64e15)].map((until): (typeof steps)[number] => [
+      `a sleep until ${String(until)}`,
+      (w) => w['sleep']?.('q', { until }),
+      'sleep.until of "q" must be a Date, or a time like 2026-01-02T03:04:05Z, from 1970 to 9999'
+    ]),
     [
       'a misspelled field of a retry',
       (w) => w['step']?.('q', { run: () => 1, retry: { attemps: 3 } }),
@@ -491,6 +496,20 @@ describe('options of steps', () => {
       (w) => w['sleep']?.('q', { millis: 3, run: () => 1 }),
       'unknown option "run" of "q"; the options are millis, until, summary'
     ],
+    ...(
+      [
+        ['sleep', 'third', 'second', [{ millis: 3 }, { summary: 'rest' }]],
+        ['waitFor', 'third', 'second', [{ question: 'Ship?' }, { output: {} }]],
+        ['map', 'fourth', 'second', [{ forEach: () => [1] }, () => 1, { concurrency: 1 }]],
+        ['wave', 'fourth', 'third', [{ a: () => 1 }, {}, { concurrency: 1 }]],
+        ['sequence', 'fourth', 'third', [(part: Chain) => part['step']?.('one', () => 1), {}, { summary: 'rest' }]],
+        ['step', 'fourth', 'second', [() => 1, undefined, { retry: { attempts: 3 } }]]
+      ] as const
+    ).map(([kind, extra, last, args]): (typeof steps)[number] => [
+      `a ${extra} argument of ${kind}`,
+      (w) => w[kind]?.('q', ...args),
+      `the ${extra} argument of "q" must be omitted; pass all options in the ${last}`
+    ]),
     [
       'a flag that is a string',
       (w) => w['step']?.('q', { run: () => 1, idempotent: 'no' }),
@@ -576,6 +595,26 @@ describe('options of steps', () => {
     expect(await refusal(run1(flow as never))).toMatch(/its `evidence` function must return an array such as \[\{ _tag/)
   })
 
+  test.each([
+    ['step', 'fourth', [{}, () => 1, { retry: { attempts: 3 } }]],
+    ['sleep', 'third', [{ millis: 0 }, { summary: 'rest' }]],
+    ['waitFor', 'third', [{ question: 'Ship?' }, { output: {} }]]
+  ])('a call of %s in the code of a task is refused for its %s argument', async (kind, extra, args) => {
+    const flow = untyped('w')['step']?.('one', (context: Readonly<Record<string, Call>>) =>
+      context[kind]?.('q', ...args)
+    )
+    expect(await refusal(run1(flow as never))).toContain(
+      `the ${extra} argument of "one/q" must be omitted; pass all options in the second`
+    )
+  })
+
+  test('arguments that are undefined count as absent', async () => {
+    const flow = untyped('w')
+      ['sleep']?.('q', { millis: 0 }, undefined)
+      ['step']?.('one', () => 1, undefined, undefined)
+    expect(await run(flow as never, { id: 'r', storage: memoryStorage(), wait: true })).toMatchObject({ one: 1 })
+  })
+
   test('an unknown option of a sub-step is refused', async () => {
     const flow = untyped('w')['step']?.('one', ({ step }: Readonly<Record<string, Call>>) =>
       step?.('a', { retries: 3 }, () => 1)
@@ -623,11 +662,15 @@ describe('calls of the package dogear', () => {
     ],
     ['runs must be an array of summaries of runs, not the string "w-1"', fp.removeRuns('w-1' as never)],
     ['policy must be an object, such as { keep: 10 }', fp.findExpired(NONE)],
-    ['keep must be a number ≥ 0, unless olderThanMillis is set', fp.findExpired({})],
-    ['keep must be a number ≥ 0, unless olderThanMillis is set', fp.prune({ statuses: ['failed'] })],
+    ['keep must be a whole number ≥ 0, unless olderThanMillis is set', fp.findExpired({})],
+    ['keep must be a whole number ≥ 0, unless olderThanMillis is set', fp.prune({ statuses: ['failed'] })],
     ['options must be an object, not null', fp.prune(null as never)],
-    ['keep must be a number ≥ 0, not null', fp.prune({ keep: null as never })],
-    ['keep must be a number ≥ 0, not the number NaN', fp.prune({ keep: NaN })],
+    ['keep must be a whole number ≥ 0, not null', fp.prune({ keep: null as never })],
+    ...[NaN, 1.5, -1].map((keep): readonly [string, fp.Executor<unknown>] => [
+      `keep must be a whole number ≥ 0, not the number ${keep}`,
+      fp.prune({ keep })
+    ]),
+    ['olderThanMillis must be a number ≥ 0, not the number NaN', fp.prune({ olderThanMillis: NaN })],
     [
       "statuses must be an array of 'completed', 'cancelled', 'failed', 'interrupted', 'paused', 'pending' or 'queued'",
       fp.prune({ keep: 0, statuses: ['complete'] as never })

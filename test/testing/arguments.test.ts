@@ -7,7 +7,7 @@ import type { MemoryData } from '../../src/adapters/memory.js'
 import { memoryArtifacts, memoryData, memoryStorage } from '../../src/adapters/memory.js'
 import * as Workflow from '../../src/domain/workflow/Workflow.js'
 import { workflow } from '../../src/promise/index.js'
-import type { ArtifactSpec, FaultSchedule, StorageSpec } from '../../src/testing/index.js'
+import type { ArtifactSpec, FaultSchedule, StorageSpec, VirtualClock } from '../../src/testing/index.js'
 import {
   PlanLawReport,
   artifactConformanceTests,
@@ -20,6 +20,7 @@ import {
   planLaws,
   runArtifactConformance,
   runConformance,
+  virtualClock,
   withFaults
 } from '../../src/testing/index.js'
 
@@ -49,6 +50,23 @@ const messageOf = async (call: () => unknown): Promise<string> => {
   }
   return 'it did not fail'
 }
+
+test.each([
+  [[NaN], 'tick must be a finite number ≥ 0'],
+  [['1'], 'tick must be a finite number ≥ 0'],
+  [[0, NaN], 'start must be milliseconds since 1970-01-01 UTC, not the number NaN'],
+  [[0, new Date(0)], 'start must be milliseconds since 1970-01-01 UTC, not an object']
+])('a virtual clock with the arguments %j fails', async (args, why) => {
+  const untypedClock = virtualClock as (...args: ReadonlyArray<unknown>) => VirtualClock
+  expect(await messageOf(() => untypedClock(...args))).toBe(`virtualClock: ${why}`)
+})
+
+test.each([NaN, Infinity, '5'])('a virtual clock does not advance by %j', async (millis) => {
+  const clock = virtualClock()
+  const before = clock.now()
+  expect(await messageOf(() => clock.advance(untyped(millis)))).toBe('advance: millis must be a finite number')
+  expect(clock.now()).toBe(before)
+})
 
 describe('a selection of conformance cases', () => {
   test.each([

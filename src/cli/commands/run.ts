@@ -35,7 +35,7 @@ import { resumeRun } from './execution/resumeRun.js'
 import type { Loaded } from '../workflow/load.js'
 import { load } from '../workflow/load.js'
 import { checkInputs, checkVariables, programError } from './find/workflowOf.js'
-import { warnOfUncommitted } from './execution/workspace.js'
+import { warningOfUncommitted } from './execution/workspace.js'
 
 /** The run to resume, and how; undefined to start one. */
 type Choice = { readonly view: RunView; readonly how: Flags } | undefined
@@ -138,9 +138,9 @@ const start = async (context: PromptContext, { workflow, given, flags }: Call): 
   const known = checkVariables(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
   printWarnings(context, workflow)
-  const execution = prepare(context, { workflow, runId, merging: flags })
   const { workspace: kind } = workflow.file
-  if (kind === 'worktree') await warnOfUncommitted(context)
+  const uncommitted = kind === 'worktree' ? await warningOfUncommitted(context) : undefined
+  const execution = prepare(context, { workflow, runId, merging: flags, ...defined({ uncommitted }) })
   const workspace = kind === 'none' ? { kind, path: context.folder } : kind
   return execute(context, execution, run(execution.program, runId, input, { workspace }))
 }

@@ -100,6 +100,16 @@ export const optionProblems = (
   return found ?? NONE
 }
 
+/** Returns the problem of arguments after the last one of a call. `first`: the position of the first of them; `options`: that of the options. */
+export const extraArgument = (
+  more: ReadonlyArray<unknown>,
+  first: string,
+  options = 'second'
+): OptionProblem | undefined =>
+  more.every((one) => one === undefined)
+    ? undefined
+    : { option: `the ${first} argument`, expected: `omitted; pass all options in the ${options}` }
+
 /** Returns the problem of an option inside another one, named by both: `job.poll`. */
 export const within = (outer: string, problem: OptionProblem): OptionProblem => {
   const option = `${outer}.${problem.option}`

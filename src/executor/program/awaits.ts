@@ -23,7 +23,7 @@ export const sleepOf = (sleep: Sleep): E.Either<OptionProblem, StartWait> => {
   const at = millisOf(until)
   return at >= 0 && at <= LATEST
     ? E.right(() => ({ _tag: 'Timer', wakeAt: isoTime(at) }))
-    : E.left({ option: 'sleep.until', expected: 'a Date, or a time like 2026-01-02T03:04:05Z' })
+    : E.left({ option: 'sleep.until', expected: 'a Date, or a time like 2026-01-02T03:04:05Z, from 1970 to 9999' })
 }
 
 /** Returns the milliseconds since 1970 of a Date or an ISO 8601 string; NaN for anything else. */

@@ -1,4 +1,5 @@
 /** Makes programs. A program shares its steps with the program that it was made from, so that adding a step costs O(log n). */
+import type { OptionProblem } from '../../domain/data/Options.js'
 import type { Vector } from '../../domain/data/Vector.js'
 import * as Vec from '../../domain/data/Vector.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
@@ -93,6 +94,16 @@ export const withMethods = <Outputs, Input, Given, Seen>(
   self: Program<Outputs, Input, Given, Seen>,
   methods: object
 ): Program<Outputs, Input, Given, Seen> => build(self, self.steps, self.path, methods)
+
+/** Returns the same program with a problem of its last step, with which it is refused. */
+export const withProblem = <Outputs, Input, Given, Seen>(
+  self: Program<Outputs, Input, Given, Seen>,
+  problem: OptionProblem
+): Program<Outputs, Input, Given, Seen> => {
+  const steps = self.steps.slice(0, -1)
+  const last = self.steps.slice(-1).map((step) => ({ ...step, problems: [...step.problems, problem] }))
+  return build(self, [...steps, ...last], self.path, methodsOf(self))
+}
 
 /** Returns the same program without steps. */
 export const withoutSteps = <Input, Seen>(self: Base<Input, Seen>): Program<object, Input, unknown, Seen> =>

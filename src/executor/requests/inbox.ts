@@ -13,10 +13,10 @@ import type { Recorder } from '../storage/Recorder.js'
 import { make } from '../storage/Recorder.js'
 import { restoreUnmoved } from '../storage/stored.js'
 
-/** Returns whether a run may have requests; false if the port throws. */
+/** Returns whether a run may have requests; false if the port throws, true if it is untyped and returns anything else than false. */
 export const mayHaveRequests = ({ requests }: Environment, runId: string): boolean => {
   try {
-    return requests?.isAny(runId) === true
+    return requests !== undefined && (requests.isAny(runId) as unknown) !== false
   } catch {
     return false
   }

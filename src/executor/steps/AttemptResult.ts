@@ -17,6 +17,7 @@ import type { ProgramTask } from '../program/Program.js'
 import type { SecuredEnvironment } from '../secrets.js'
 import { notAwaited } from '../subSteps/subStepFailures.js'
 import type { AttemptTimes, RunScope } from '../RunScope.js'
+import { randomOf } from '../sleep.js'
 import type { Attempt } from './Attempt.js'
 import { timeoutError } from './Attempt.js'
 import { CHECK_FAILED } from './unitChecks.js'
@@ -135,7 +136,7 @@ export const nextDelay = (
   if (again === true) return O.some(0)
   const mayRetry = settled && failure._tag === 'Transient' && (idempotent || failure.outcome === 'notApplied')
   return mayRetry
-    ? delay(retry, { attempt, elapsedMillis: endedAt - firstStartedAt, random: environment.random() })
+    ? delay(retry, { attempt, elapsedMillis: endedAt - firstStartedAt, random: randomOf(environment) })
     : O.none
 }
 

@@ -3,7 +3,7 @@ import * as Redaction from '../../domain/data/Redaction.js'
 import * as StepError from '../../domain/data/StepError.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { RunScope } from '../RunScope.js'
-import { errorOf } from '../subSteps/subStepFailures.js'
+import { errorOf, rejected } from '../subSteps/subStepFailures.js'
 import type { Place } from '../Values.js'
 import type { Attempt } from './Attempt.js'
 import { NOT_STARTED } from './unitChecks.js'
@@ -38,11 +38,11 @@ export const wrapped = <A extends End>(
   let reject: (reason: unknown) => void = () => undefined
   const act = (): Promise<void> => {
     calls += 1
-    if (calls > 1) return refused(new Error(CALLED_TWICE))
-    if (hasEnded) return refused(new DOMException(LATE, 'AbortError'))
+    if (calls > 1) return rejected(new Error(CALLED_TWICE))
+    if (hasEnded) return rejected(new DOMException(LATE, 'AbortError'))
     if (attempt.halt !== undefined) {
       code = Promise.resolve(STOPPED)
-      return refused(new DOMException(LATE, 'AbortError'))
+      return rejected(new DOMException(LATE, 'AbortError'))
     }
     const called = (code = run())
     const acted = new Promise<void>((resolve, refuse) => {
@@ -56,7 +56,9 @@ export const wrapped = <A extends End>(
         fail
       )
     })
-    return unawaited(acted)
+    // An `around` that does not await the promise must not end the process.
+    acted.catch(() => undefined)
+    return acted
   }
   const { runId } = recorder.checkpoint()
   return {
@@ -77,14 +79,6 @@ export const wrapped = <A extends End>(
     }
   }
 }
-
-/** An `around` that does not await the promise must not end the process. */
-const unawaited = <A>(promise: Promise<A>): Promise<A> => {
-  promise.catch(() => undefined)
-  return promise
-}
-
-const refused = (error: Error): Promise<never> => unawaited(Promise.reject(error))
 
 /** The stop or the timeout came before the code was called. */
 const STOPPED: NoResult = { _tag: 'Error', error: NOT_STARTED }

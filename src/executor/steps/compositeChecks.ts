@@ -17,7 +17,7 @@ import { checkAfter, checkBefore, evidenceFailures, judgeChecks, unreadable } fr
 import type { ProgramStep, ProgramTask, StepContext, UnitChecks } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import { endFailed } from './endFailed.js'
-import { sleepUnless } from '../sleep.js'
+import { randomOf, sleepUnless } from '../sleep.js'
 import type { Ending, StepToRun, RunScope, StepEnd } from '../RunScope.js'
 import { contextFor } from './context.js'
 import type { Place } from '../Values.js'
@@ -94,12 +94,14 @@ const repeatsCheck = async (
 }
 
 const waitedToRetry = async (
-  { environment: { clock, random }, stopping }: RunScope,
+  { environment, stopping }: RunScope,
   { retry }: UnitChecks,
   attempt: number,
   startedAt: number
 ): Promise<boolean> => {
-  const wait = delay(retry, { attempt, elapsedMillis: clock.now() - startedAt, random: random() })
+  const { clock } = environment
+  const elapsedMillis = clock.now() - startedAt
+  const wait = delay(retry, { attempt, elapsedMillis, random: randomOf(environment) })
   if (O.isNone(wait)) return false
   await sleepUnless(clock, wait.value, stopping)
   return !stopping.aborted

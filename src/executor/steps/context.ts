@@ -9,6 +9,7 @@ import type { Json } from '../../domain/data/Json.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { ProgramStep, StepContext } from '../program/Program.js'
 import type { RunScope } from '../RunScope.js'
+import { rejected } from '../subSteps/subStepFailures.js'
 import type { Place } from '../Values.js'
 import { outputsFor, variablesFor } from '../Values.js'
 import { artifactsFor } from '../workspace/artifacts.js'
@@ -110,7 +111,7 @@ export interface LazyCalls<Self> {
   readonly callsOf: (self: Self) => Calls
 }
 
-const onlyInRun = (): Promise<never> => Promise.reject(Object.assign(new Error(ONLY_IN_RUN.message), ONLY_IN_RUN))
+const onlyInRun = (): Promise<never> => rejected(Object.assign(new Error(ONLY_IN_RUN.message), ONLY_IN_RUN))
 
 /** Only attempts of tasks have sub-steps: checks of composites, `poll` and `collect` do not. */
 export const NO_CALLS: Calls = { step: onlyInRun, sleep: onlyInRun, waitFor: onlyInRun }

@@ -55,11 +55,12 @@ export const start = <R extends Running<R>>(running: R): void => {
   const { place, step: task, stopping } = toRun
   if (stopping.aborted) return running.onEnd(running, NEVER_STARTED)
   if (task.workspace === undefined) return callCode(running, undefined)
-  void stepFolder(scope, place, task.workspace).then((own) =>
-    E.isLeft(own)
-      ? running.onEnd(running, { _tag: 'NotStarted', result: { _tag: 'Failed', failure: own.left, settled: true } })
-      : callCode(running, own.right)
-  )
+  void stepFolder(scope, place, task.workspace).then((own) => {
+    if (stopping.aborted) return running.onEnd(running, NEVER_STARTED)
+    if (E.isRight(own)) return callCode(running, own.right)
+    const result = { _tag: 'Failed', failure: own.left, settled: true } as const
+    running.onEnd(running, { _tag: 'NotStarted', result })
+  })
 }
 
 const NEVER_STARTED: RawEnd = { _tag: 'NotStarted', result: { _tag: 'Stopped', failure: NOT_STARTED } }

@@ -7,6 +7,7 @@ import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { placeOf } from '../../domain/plan/changedEvidence.js'
 import { unexplained } from '../../domain/plan/ownChanges.js'
 import { listed } from '../../domain/data/listed.js'
+import { ignoringErrors } from '../../domain/data/notTaskEither.js'
 import type { FoundEvidence } from '../../domain/plan/Plan.js'
 import { visibleFrom } from '../../domain/plan/visibleUnits.js'
 import * as StepError from '../../domain/data/StepError.js'
@@ -130,7 +131,10 @@ const expectedBy = (
 ): E.Either<string, ReadonlyArray<ExpectedEvidence>> =>
   E.chain((expected: ReadonlyArray<ExpectedEvidence>) => {
     const wrong = evidenceProblem(expected)
-    return wrong === undefined ? E.right(expected) : E.left(`its \`evidence\` function must return ${wrong}`)
+    if (wrong === undefined) return E.right(expected)
+    // It may be a promise, whose rejection would end the process.
+    ignoringErrors(() => expected)
+    return E.left(`its \`evidence\` function must return ${wrong}`)
   })(
     E.tryCatch(
       () => evidence?.(value, context) ?? [],

@@ -5,7 +5,7 @@ import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
 import { expired, PRUNABLE } from '../../domain/checkpoint/Retention.js'
 import type { Check, OptionProblem } from '../../domain/data/Options.js'
-import { amount, arrayOf, eachOf, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
+import { amount, arrayOf, eachOf, fieldsOf, isText, optionProblems, wholeFrom } from '../../domain/data/Options.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../ExecutorCall.js'
@@ -77,11 +77,11 @@ const policyProblems = (policy: RetentionPolicy): ReadonlyArray<OptionProblem> =
 }
 
 /** `keep`, not `policy.keep`: in the promise form it is an option of `prune`. */
-const NO_LIMIT = { option: 'keep', expected: 'a number ≥ 0, unless olderThanMillis is set' }
+const NO_LIMIT = { option: 'keep', expected: 'a whole number ≥ 0, unless olderThanMillis is set' }
 
 /** A limit that is no number, such as `null`, would keep nothing. */
 const POLICY: Readonly<Record<keyof RetentionPolicy, Check>> = {
-  keep: amount,
+  keep: (value) => (value === Infinity ? undefined : wholeFrom(0)(value)),
   olderThanMillis: amount,
   statuses: eachOf(...PRUNABLE)
 }

@@ -21,6 +21,13 @@ export const errorOf = (failure: StepFailure): Error => {
   return error
 }
 
+/** Returns a rejected promise. A rejection that code does not await must not end the process. */
+export const rejected = (error: Error): Promise<never> => {
+  const promise = Promise.reject<never>(error)
+  promise.catch(() => undefined)
+  return promise
+}
+
 const wrong = (name: string, message: string, code: string): StepFailure =>
   Failure.permanent(StepError.make(name, message, { code }))
 

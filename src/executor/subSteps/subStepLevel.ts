@@ -120,7 +120,8 @@ export const endLateCall = async ({ unit, isCodeUnfinished }: Level, name: unkno
 export const closeLevel = async (level: Level): Promise<ReadonlyArray<Unit>> => {
   level.isClosed = true
   const left = [...level.open.keys()]
-  level.stopping?.abort(ENDED)
+  // A sub-step that has not begun, because a save comes first, looks at the signal later.
+  if (left.length > 0) stopperOf(level).abort(ENDED)
   for (const wait of level.waits.values()) wait.abort()
   level.waits.clear()
   await Promise.all([...level.open.values(), ...level.saving.values()])
@@ -207,14 +208,16 @@ const failureOf = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
 /** The signal that stops the open sub-steps of a level, made on first use. */
-export const stoppingOf = (level: Level): AbortSignal => {
+export const stoppingOf = (level: Level): AbortSignal => stopperOf(level).signal
+
+const stopperOf = (level: Level): AbortController => {
   if (level.stopping === undefined) {
     const stopping = new AbortController()
     const signal = signalOf(level.attempt)
     onAbort(signal, () => stopping.abort(signal.reason))
     level.stopping = stopping
   }
-  return level.stopping.signal
+  return level.stopping
 }
 
 export const save = async (scope: RunScope, changes: ReadonlyArray<Change>): Promise<E.Either<Error, void>> => {

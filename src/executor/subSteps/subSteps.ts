@@ -8,15 +8,17 @@ import { fingerprint } from '../../domain/data/Digest.js'
 import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { OptionCheck } from '../../domain/data/Options.js'
-import { anything, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
+import { anything, extraArgument, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
 import { policyOf, retryOption } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Failure from '../../domain/data/StepFailure.js'
 import { atPath } from '../../domain/data/Malformed.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { isWithin, withoutNumber } from '../../domain/workflow/Unit.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
+import type { Environment } from '../../ports/Environment.js'
 import { artifactsFor, artifactsOf, inheritArtifacts } from '../workspace/artifacts.js'
 import { wrapped } from '../steps/aroundHook.js'
 import type { Attempt } from '../steps/Attempt.js'
@@ -169,11 +171,11 @@ const callOf = (
   name: string,
   more: ReadonlyArray<unknown>
 ): E.Either<StepFailure, SubStepCall> => {
-  const [options = {}, run] = more.length < 2 ? [{}, more[0]] : more
+  const [options = {}, run, ...extra] = more.length < 2 ? [{}, more[0]] : more
   if (typeof run !== 'function' || typeof options !== 'object' || options === null) return E.left(noRun(name))
   const given = options as SubStepOptions<unknown>
   const { redaction } = scope.environment.vault
-  const [wrong] = optionProblems(given, SUB_STEP)
+  const wrong = extraArgument(extra, 'fourth') ?? optionProblems(given, SUB_STEP)[0]
   if (wrong !== undefined) return E.left(wrongOption(unit, wrong))
   if (given.version !== undefined && Redaction.isIn(redaction, given.version))
     return E.left(wrongOption(unit, { option: 'version', expected: 'text without the value of a secret' }))
@@ -267,9 +269,8 @@ const runSubStep = async (level: Level, call: SubStepCall): Promise<CallEnd> => 
   }
   for (let number = 1; ; number++) {
     const startedAt = clock.now()
-    // The sub-step may have been stopped while its start was saved.
-    const isStopped = subStep.idempotent === false && stoppingOf(level).aborted
-    const ended = isStopped ? UNSTARTED : await attemptOnce(level, call, number)
+    // The sub-step may have been stopped during a save: of its start, or of the drop of another version.
+    const ended = stoppingOf(level).aborted ? UNSTARTED : await attemptOnce(level, call, number)
     const times = { attempt: number, startedAt, endedAt: clock.now() }
     if (ended._tag === 'Done') {
       scope.values.hasEvidence ||= ended.evidence.length > 0
@@ -300,7 +301,6 @@ const attemptOnce = async (level: Level, call: SubStepCall, number: number): Pro
   const { scope, place } = level.root
   const { unit, options, convert, subStep } = call
   const { environment } = scope
-  const { asyncContext } = environment
   let giveUp: Attempts.Limits['giveUp'] = () => undefined
   const givenUp = new Promise<CodeEnd>((resolve) => (giveUp = resolve))
   const { timeoutMillis } = options
@@ -313,9 +313,7 @@ const attemptOnce = async (level: Level, call: SubStepCall, number: number): Pro
       ? { _tag: 'Value', value: result.right, evidence: [] }
       : { _tag: 'Error', error: result.left }
   }
-  const hooked = wrapped(scope, { ...place, unit }, attempt, () =>
-    asyncContext === undefined ? work() : asyncContext.run(inner, work)
-  )
+  const hooked = wrapped(scope, { ...place, unit }, attempt, () => inContext(environment, inner, work))
   const end: CodeEnd = await Promise.race([hooked.run(), givenUp])
   hooked.rejectAct(end)
   inner.isCodeUnfinished = end._tag !== 'Value'
@@ -336,6 +334,22 @@ const attemptOnce = async (level: Level, call: SubStepCall, number: number): Pro
   const result = judged._tag === 'Failed' ? failSubSteps(scope, place, unit, judged, level.root.isOverrun) : judged
   return redacted(scope.environment, { job: undefined, accepts: convert.accepts }, result)
 }
+
+/** Calls the code of a level in its async context. If the port does not call it, it fails with nothing applied, and does not run later. */
+const inContext = ({ asyncContext }: Environment, level: Level, work: () => Promise<CodeEnd>): Promise<CodeEnd> => {
+  if (asyncContext === undefined) return work()
+  const called: { end?: Promise<CodeEnd> } = {}
+  const failed = (error: unknown): Promise<CodeEnd> =>
+    Promise.resolve({ _tag: 'Error', error: { ...Failure.fromUnknown(error), outcome: 'notApplied' } })
+  try {
+    asyncContext.run(level, () => (called.end ??= work()))
+  } catch (error) {
+    called.end ??= failed(error)
+  }
+  return (called.end ??= failed(new Error(NOT_CALLED)))
+}
+
+const NOT_CALLED = '`asyncContext.run` of the environment did not call its function; call it before you return'
 
 const contextOf = (scope: RunScope, place: Place, level: Level): SubStepContext => {
   const { unit } = place

@@ -5,6 +5,7 @@ import { overAt } from '../../domain/checkpoint/Due.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import { endOf, waitOf } from '../../domain/checkpoint/Pending.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
+import { extraArgument } from '../../domain/data/Options.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -17,7 +18,7 @@ import { LOOK_MILLIS, nextTurn, sleep as sleepOn } from '../sleep.js'
 import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepSpec.js'
 import { unitCompleted } from '../storage/changes.js'
 import type { OutputRecord } from './subStepFailures.js'
-import { errorOf, notDecodable, noWaitInside, OF_WAIT, wrongOption } from './subStepFailures.js'
+import { errorOf, notDecodable, noWaitInside, OF_WAIT, rejected, wrongOption } from './subStepFailures.js'
 import type { CallEnd, Level } from './subStepLevel.js'
 import { callOn, never, recordedEnd, save, stoppingOf } from './subStepLevel.js'
 import { endOfWait, waitTimedOut } from '../steps/waits.js'
@@ -28,16 +29,22 @@ export const waitsOf = (
   level: Level,
   suspend: Suspend
 ): { readonly sleep: SleepUntil; readonly waitFor: WaitForAnswer } => ({
-  sleep: (name, options) => call(level, suspend, name, { awaits: sleepOf(options), output: undefined }),
-  waitFor: (name: string, options: WaitForOptions<unknown> = {}) => {
-    const awaits = waitForOf(options, { output: schema })
+  sleep: (name, options, ...more: ReadonlyArray<unknown>) =>
+    call(level, suspend, name, { awaits: unlessExtra(more, sleepOf(options)), output: undefined }),
+  waitFor: (name: string, options: WaitForOptions<unknown> = {}, ...more: ReadonlyArray<unknown>) => {
+    const awaits = unlessExtra(more, waitForOf(options, { output: schema }))
     return call(level, suspend, name, { awaits, output: E.isRight(awaits) ? options.output : undefined })
   }
 })
 
+const unlessExtra = (more: ReadonlyArray<unknown>, awaits: WaitArguments['awaits']): WaitArguments['awaits'] => {
+  const problem = extraArgument(more, 'third')
+  return problem === undefined ? awaits : E.left(problem)
+}
+
 /** Refuses the waits of untyped sub-steps: the type of their context has none. */
 export const waitsInside = (unit: Unit): object => {
-  const refuse = (): Promise<never> => Promise.reject(errorOf(noWaitInside(unit)))
+  const refuse = (): Promise<never> => rejected(errorOf(noWaitInside(unit)))
   return { sleep: refuse, waitFor: refuse }
 }
 

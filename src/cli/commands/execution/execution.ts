@@ -47,12 +47,13 @@ import { resumeHint, resumeLine } from './planFlags.js'
 import { warningsOf } from './input.js'
 import { settleWorkspace, printWorkspace } from './workspace.js'
 
-/** `from`: the state of a stored run, before an edit. `onPlanned` is called before anything runs. */
+/** `from`: the state of a stored run, before an edit. `uncommitted`: what a new worktree lacks. `onPlanned` is called before anything runs. */
 interface Execution {
   readonly workflow: Loaded
   readonly runId: string
   readonly from?: Checkpoint
   readonly merging: Flags
+  readonly uncommitted?: string
   readonly onPlanned?: (plan: ResumePlan) => void
 }
 
@@ -118,12 +119,15 @@ export const execute = async (
 }
 
 const observe = (context: PromptContext, execution: Prepared, seen: Seen, event: Event): void => {
-  const { program, reporter, from, onPlanned } = execution
+  const { program, reporter, from, uncommitted, onPlanned } = execution
   if (event._tag === 'CheckpointSaved') {
     if (!seen.saved && from === undefined) ignoreHome(context)
     seen.saved = true
   }
-  if (event._tag === 'WorkspaceReady') printWorkspace(context, event.workspace, event.renamed)
+  if (event._tag === 'WorkspaceReady') {
+    printWorkspace(context, event.workspace, event.renamed)
+    if (uncommitted !== undefined) context.screen.warn(uncommitted)
+  }
   if (event._tag === 'RunPlanned') {
     seen.planned = true
     onPlanned?.(event.plan)

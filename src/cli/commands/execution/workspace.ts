@@ -30,17 +30,13 @@ interface Work {
   readonly uncommitted: number
 }
 
-export const warnOfUncommitted = async (context: Context): Promise<void> => {
-  const tree = treeAt(context, context.folder)
-  const head = await tree.head()
-  // Without a commit the run is refused.
-  if (E.isRight(head) && O.isNone(head.right)) return
-  const changed = await tree.changed()
-  if (E.isLeft(changed) || changed.right.length === 0) return
-  const { screen } = context
+/** Returns what a new worktree will lack, as a warning to print once it is made; undefined if it lacks nothing. */
+export const warningOfUncommitted = async (context: Context): Promise<string | undefined> => {
+  const changed = await treeAt(context, context.folder).changed()
+  if (E.isLeft(changed) || changed.right.length === 0) return undefined
   const { length } = changed.right
   const what = `${counted(length, 'path')} here ${length === 1 ? 'is' : 'are'} not committed`
-  screen.warn(`${what}; the worktree starts from the last commit, without ${length === 1 ? 'it' : 'them'}`)
+  return `${what}; the worktree starts from the last commit, without ${length === 1 ? 'it' : 'them'}`
 }
 
 export const warnOfOtherWorkspaceKind = ({ screen }: Context, run: Checkpoint, { file, shown }: Loaded): void => {

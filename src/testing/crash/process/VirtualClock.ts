@@ -1,5 +1,8 @@
 /** A clock that tests advance. */
+import type { OptionTable } from '../../../domain/data/Options.js'
+import { kindOf, millis } from '../../../domain/data/Options.js'
 import type { Clock } from '../../../ports/Clock.js'
+import { problemsOf, refuse } from '../../arguments.js'
 
 /**
  * A clock that only moves when a test advances it.
@@ -23,7 +26,7 @@ export const START = Date.UTC(2026, 0, 2, 3, 4, 5)
 
 /**
  * Creates a clock at `start` (milliseconds since 1970-01-01 UTC, default 2026-01-02T03:04:05Z). Each reading advances
- * it by `tick` milliseconds, default 0.
+ * it by `tick` milliseconds, default 0. Throws if one is no such number.
  *
  * @example
  * import { virtualClock } from 'dogear/testing'
@@ -40,11 +43,12 @@ export const START = Date.UTC(2026, 0, 2, 3, 4, 5)
  * @category constructors
  */
 export const virtualClock = (tick = 0, start = START): VirtualClock => {
+  refuse('virtualClock', problemsOf({ tick, start }, CLOCK))
   let now = start
   let sleepers: ReadonlyArray<Sleeper> = []
   return {
     now: () => (now += tick),
-    sleep: (millis, signal) => () =>
+    sleep: (forMillis, signal) => () =>
       new Promise((resolve) => {
         if (signal.aborted) return resolve()
         const wake = (): void => {
@@ -52,12 +56,13 @@ export const virtualClock = (tick = 0, start = START): VirtualClock => {
           signal.removeEventListener('abort', wake)
           resolve()
         }
-        const sleeper: Sleeper = { until: now + millis, wake }
+        const sleeper: Sleeper = { until: now + forMillis, wake }
         sleepers = [...sleepers, sleeper].sort((a, b) => a.until - b.until)
         signal.addEventListener('abort', wake)
       }),
-    advance: async (millis) => {
-      const end = now + millis
+    advance: async (by) => {
+      refuse('advance', problemsOf({ millis: by }, ADVANCE))
+      const end = now + by
       for (let next = sleepers[0]; next !== undefined && next.until <= end; next = sleepers[0]) {
         now = Math.max(now, next.until)
         next.wake()
@@ -71,6 +76,16 @@ export const virtualClock = (tick = 0, start = START): VirtualClock => {
     sleeping: () => sleepers.map(({ until }) => until - now)
   }
 }
+
+const CLOCK: OptionTable = {
+  tick: millis,
+  start: (value) =>
+    typeof value === 'number' && !Number.isNaN(new Date(value).getTime())
+      ? undefined
+      : `milliseconds since 1970-01-01 UTC, not ${kindOf(value)}`
+}
+
+const ADVANCE: OptionTable = { millis: (value) => (Number.isFinite(value) ? undefined : 'a finite number') }
 
 /** Resolves when all settled promises have run their callbacks. */
 const settled = async (): Promise<void> => {
