@@ -16,7 +16,8 @@ import {
 } from '../../domain/data/Options.js'
 import type { ReadFailed, StorageError, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
 import { sleep } from '../sql/sleep.js'
-import type { Fields, PostgresPool, PostgresStatement } from './Driver.js'
+import type { Fields, Table } from '../sql/Table.js'
+import type { PostgresPool, PostgresStatement } from './Driver.js'
 import { rowsOf } from './Driver.js'
 import type { Failure } from './Failure.js'
 import { failureOf, refusal, refused } from './Failure.js'
@@ -316,4 +317,21 @@ export const writeRows = async (
   return E.mapLeft(writeFailed(database, place))(
     E.isLeft(ready) ? ready : await sendRepeatedly(database, { text, values })
   )
+}
+
+/** A table for statements with `?` for each value. */
+export const tableOf = (database: Database, table: string): Table => ({
+  name: database.table(table),
+  where: () => database.where(table),
+  read: (call, text, ...values) => readRows(database, { ...call, table }, numbered(text), ...values),
+  write: async (call, text, ...values) => {
+    const place = { ...call, table, operation: `${text.split(' ')[0]} ${table}` }
+    return E.map(() => undefined)(await writeRows(database, place, numbered(text), ...values))
+  }
+})
+
+/** Leaves quoted names as they are: that of a schema may contain a question mark. */
+const numbered = (text: string): string => {
+  let count = 0
+  return text.replace(/"[^"]*"|\?/g, (found) => (found === '?' ? `$${(count += 1)}` : found))
 }
