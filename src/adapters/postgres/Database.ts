@@ -55,6 +55,8 @@ export interface PostgresDatabaseOptions {
   readonly allow?: ReadonlyArray<PostgresWeakness>
   readonly retryMillis?: number
   readonly signal?: AbortSignal
+  /** @internal False if whoever reads the errors cannot set an option, so that they name none. */
+  readonly namesOptions?: boolean
 }
 
 export interface Database {
@@ -68,6 +70,7 @@ export interface Database {
   readonly allow: ReadonlyArray<PostgresWeakness>
   readonly retryMillis: number
   readonly signal: AbortSignal | undefined
+  readonly namesOptions: boolean
   /** Why the options are invalid, if they are. */
   readonly invalid: string | undefined
   /** The preparation of the tables, once it has begun. */
@@ -100,12 +103,13 @@ const OPTIONS: OptionTable = {
 }
 
 export const invalidOptions = (options: unknown): string | undefined =>
-  describeInvalid('a PostgreSQL store', options, OPTIONS)
+  describeInvalid('a PostgreSQL store', options, OPTIONS, ['namesOptions'])
 
 const watched = new WeakSet<PostgresPool>()
 
 export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions): Database => {
-  const { schema = 'dogear', migrate = true, allow = [], retryMillis = 10_000, signal } = readable(options)
+  const given = readable(options)
+  const { schema = 'dogear', migrate = true, allow = [], retryMillis = 10_000, signal, namesOptions = true } = given
   // Without a listener, an idle connection that breaks would end the process.
   if (!watched.has(pool)) pool.on('error', () => undefined)
   watched.add(pool)
@@ -118,6 +122,7 @@ export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions)
     allow,
     retryMillis,
     signal,
+    namesOptions,
     invalid: invalidOptions(options),
     prepared: undefined
   }
@@ -277,7 +282,7 @@ const factsOf = (database: Database, { table, operation }: Place, { code, cause,
   operation,
   code,
   cause,
-  ...defined({ option })
+  ...(database.namesOptions ? defined({ option }) : {})
 })
 
 export const readFailed =
