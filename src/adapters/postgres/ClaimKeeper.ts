@@ -5,7 +5,7 @@ import type { Claim, Fenced, Holder, StorageError } from '../../ports/Checkpoint
 import type { Progress } from '../sql/Rows.js'
 import type { Database } from './Database.js'
 import { readFailed, send } from './Database.js'
-import type { Fields } from './Driver.js'
+import type { Fields } from '../sql/Table.js'
 import type { Failure } from './Failure.js'
 import type { Liveness } from './Liveness.js'
 import { leaseLiveness, lockLiveness } from './Liveness.js'

@@ -16,7 +16,8 @@ import {
 } from '../../domain/data/Options.js'
 import type { ReadFailed, StorageError, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
 import { sleep } from '../sql/sleep.js'
-import type { Fields, PostgresPool, PostgresStatement } from './Driver.js'
+import type { Fields, Table } from '../sql/Table.js'
+import type { PostgresPool, PostgresStatement } from './Driver.js'
 import { rowsOf } from './Driver.js'
 import type { Failure } from './Failure.js'
 import { failureOf, refusal, refused } from './Failure.js'
@@ -54,6 +55,8 @@ export interface PostgresDatabaseOptions {
   readonly allow?: ReadonlyArray<PostgresWeakness>
   readonly retryMillis?: number
   readonly signal?: AbortSignal
+  /** @internal False if whoever reads the errors cannot set an option, so that they name none. */
+  readonly namesOptions?: boolean
 }
 
 export interface Database {
@@ -67,6 +70,7 @@ export interface Database {
   readonly allow: ReadonlyArray<PostgresWeakness>
   readonly retryMillis: number
   readonly signal: AbortSignal | undefined
+  readonly namesOptions: boolean
   /** Why the options are invalid, if they are. */
   readonly invalid: string | undefined
   /** The preparation of the tables, once it has begun. */
@@ -99,12 +103,13 @@ const OPTIONS: OptionTable = {
 }
 
 export const invalidOptions = (options: unknown): string | undefined =>
-  describeInvalid('a PostgreSQL store', options, OPTIONS)
+  describeInvalid('a PostgreSQL store', options, OPTIONS, ['namesOptions'])
 
 const watched = new WeakSet<PostgresPool>()
 
 export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions): Database => {
-  const { schema = 'dogear', migrate = true, allow = [], retryMillis = 10_000, signal } = readable(options)
+  const given = readable(options)
+  const { schema = 'dogear', migrate = true, allow = [], retryMillis = 10_000, signal, namesOptions = true } = given
   // Without a listener, an idle connection that breaks would end the process.
   if (!watched.has(pool)) pool.on('error', () => undefined)
   watched.add(pool)
@@ -117,6 +122,7 @@ export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions)
     allow,
     retryMillis,
     signal,
+    namesOptions,
     invalid: invalidOptions(options),
     prepared: undefined
   }
@@ -276,7 +282,7 @@ const factsOf = (database: Database, { table, operation }: Place, { code, cause,
   operation,
   code,
   cause,
-  ...defined({ option })
+  ...(database.namesOptions ? defined({ option }) : {})
 })
 
 export const readFailed =
@@ -316,4 +322,21 @@ export const writeRows = async (
   return E.mapLeft(writeFailed(database, place))(
     E.isLeft(ready) ? ready : await sendRepeatedly(database, { text, values })
   )
+}
+
+/** A table for statements with `?` for each value. */
+export const tableOf = (database: Database, table: string): Table => ({
+  name: database.table(table),
+  where: () => database.where(table),
+  read: (call, text, ...values) => readRows(database, { ...call, table }, numbered(text), ...values),
+  write: async (call, text, ...values) => {
+    const place = { ...call, table, operation: `${text.split(' ')[0]} ${table}` }
+    return E.map(() => undefined)(await writeRows(database, place, numbered(text), ...values))
+  }
+})
+
+/** Leaves quoted names as they are: that of a schema may contain a question mark. */
+const numbered = (text: string): string => {
+  let count = 0
+  return text.replace(/"[^"]*"|\?/g, (found) => (found === '?' ? `$${(count += 1)}` : found))
 }

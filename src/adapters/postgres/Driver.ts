@@ -1,6 +1,7 @@
 /** What the store needs of the driver `pg`, so that the package depends on no version of it. */
 
 import { kindOf } from '../../domain/data/Options.js'
+import type { Fields } from '../sql/Table.js'
 
 /**
  * A statement, as `pg` takes it.
@@ -12,9 +13,6 @@ export interface PostgresStatement {
   readonly values?: Array<unknown>
   readonly name?: string
 }
-
-/** A row, by the names of its columns. */
-export type Fields = Readonly<Record<string, unknown>>
 
 /** A connection outside the pool: a `Client` of `pg`. */
 export interface PostgresClient {

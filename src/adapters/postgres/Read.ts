@@ -7,7 +7,7 @@ import * as Contents from '../sql/Content.js'
 import type { Row } from '../sql/Rows.js'
 import type { Database } from './Database.js'
 import { readRows } from './Database.js'
-import type { Fields } from './Driver.js'
+import type { Fields } from '../sql/Table.js'
 import type { ClaimKeeper } from './ClaimKeeper.js'
 import { holderColumns } from './ClaimKeeper.js'
 

@@ -5,7 +5,7 @@ import type { Fenced, Revision, StorageError } from '../../ports/CheckpointStora
 import type { Limits, Row, Save } from '../sql/Rows.js'
 import { saveOf } from '../sql/Rows.js'
 import { durableSettings, retry, send, weakSetting, writeFailed } from './Database.js'
-import type { Fields } from './Driver.js'
+import type { Fields } from '../sql/Table.js'
 import type { Failure } from './Failure.js'
 import { refused } from './Failure.js'
 import type { Holding, ClaimKeeper } from './ClaimKeeper.js'

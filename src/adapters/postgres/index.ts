@@ -21,7 +21,7 @@ import { noPool, poolOf } from './Driver.js'
 import type { Holding, ClaimKeeper } from './ClaimKeeper.js'
 import { claimKeeperOf } from './ClaimKeeper.js'
 import * as Read from './Read.js'
-import { requestsIn } from './Requests.js'
+import { requestsOf } from './Requests.js'
 import { save } from './Save.js'
 import { statementsOf } from './Statements.js'
 
@@ -137,7 +137,7 @@ export const postgresRequests = (pool: PostgresPool, options: PostgresDatabaseOp
   const { schema = 'dogear' } = readable(options)
   const keepersOfSchema = (): ReadonlyArray<ClaimKeeper> =>
     [...(keepers.get(pool)?.values() ?? [])].filter(({ database }) => database.schema === schema)
-  return requestsIn(databaseOf(poolOf(pool), options), {
+  return requestsOf(databaseOf(poolOf(pool), options), {
     known: (runId) => keepersOfSchema().flatMap(({ inboxes }) => inboxes.get(runId) ?? [])[0],
     learn: (runId, isAny) => {
       for (const { inboxes } of keepersOfSchema()) if (inboxes.has(runId)) inboxes.set(runId, isAny)

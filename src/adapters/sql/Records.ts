@@ -60,7 +60,7 @@ export const ARTIFACT_BYTES = 67_108_864
 
 export interface Artifact {
   readonly info: ArtifactInfo
-  readonly bytes: Buffer
+  readonly bytes: Uint8Array
 }
 
 /** Copies and hashes the data of an artifact. */

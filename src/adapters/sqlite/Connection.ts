@@ -1,6 +1,6 @@
 /** Runs transactions: prepares the database, waits for locks without blocking the thread, and turns errors into those of the ports. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Corrupt, ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
+import type { ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { OptionTable } from '../../domain/data/Options.js'
 import {
   amount,
@@ -15,6 +15,7 @@ import {
   wholeFrom
 } from '../../domain/data/Options.js'
 import { sleep } from '../sql/sleep.js'
+import type { Failure, Fields, Table } from '../sql/Table.js'
 import type { SqliteDatabase, SqliteStatement } from './Driver.js'
 import { codeOf, isBusy, isDamaged } from './Driver.js'
 import { failureOf, lossOf, remember, rememberLog } from './File.js'
@@ -47,9 +48,6 @@ export interface SqliteOptions {
   /** @internal */
   readonly migrations?: ReadonlyArray<Migration>
 }
-
-/** The errors that any call can have. */
-export type Failure = Corrupt | UnsupportedFormat | ReadFailed | WriteFailed
 
 export interface Connection {
   readonly database: SqliteDatabase
@@ -121,6 +119,21 @@ export const write = <A, Left>(
     committed?.(result.right)
     return result
   })
+
+/** A table for statements of one transaction each. */
+export const tableOf = (self: Connection, name: string): Table => ({
+  name,
+  where: () => `${name} of ${self.file || 'the database'}`,
+  read: (call, text, ...values) =>
+    read<ReadonlyArray<Fields>, never>(self, call, () =>
+      E.right(sql(self, text).all(...values) as ReadonlyArray<Fields>)
+    ),
+  write: (call, text, ...values) =>
+    write<void, never>(self, call, () => {
+      sql(self, text).run(...values)
+      return DONE
+    })
+})
 
 const checkFiles = ({ database, file }: Connection): E.Either<WriteFailed | Thrown, void> => {
   try {

@@ -79,40 +79,21 @@ const postgres = async (
   const { postgresArtifacts, postgresRequests, postgresStorage } = await import('../../adapters/postgres/index.js')
   try {
     const pool = new driver.right.Pool({ connectionString: location.url, allowExitOnIdle: true, keepAlive: true })
-    const storage = postgresStorage(pool)
+    const options = { namesOptions: false }
+    const storage = postgresStorage(pool, options)
     const close = async (): Promise<void> => {
       await storage.close()
       await pool.end()
     }
     return E.right({
-      storage: withoutOptions(storage),
-      artifacts: withoutOptions(postgresArtifacts(pool)),
-      requests: withoutOptions(postgresRequests(pool)),
+      storage,
+      artifacts: postgresArtifacts(pool, options),
+      requests: postgresRequests(pool, options),
       close
     })
   } catch (cause) {
     return E.left(notOpened(show(location), cause))
   }
-}
-
-/** The command has no options of a store, so the errors of its stores name none. */
-const withoutOptions = <Port extends object>(port: Port): Port =>
-  Object.fromEntries(
-    Object.entries(port as Readonly<Record<string, unknown>>).map(([name, given]) => [name, reworded(given)])
-  ) as Port
-
-/** A port has tasks, functions that return tasks, and plain functions. */
-const reworded = (given: unknown): unknown =>
-  typeof given !== 'function'
-    ? given
-    : (...args: ReadonlyArray<unknown>) => {
-        const returned = (given as (...args: ReadonlyArray<unknown>) => unknown)(...args)
-        return returned instanceof Promise ? returned.then(withoutOption) : reworded(returned)
-      }
-
-const withoutOption = (ended: unknown): unknown => {
-  const { left } = fieldsOf(ended)
-  return 'option' in fieldsOf(left) ? E.left({ ...fieldsOf(left), option: undefined }) : ended
 }
 
 const sqlite = async (

@@ -73,12 +73,15 @@ test('the remedy for missing tables is code that quotes any schema name correctl
 })
 
 test('a schema may have any name', async () => {
-  const named: Place = { ...where, schema: `odd "name" ${where.schema}`, opened: [] }
+  const named: Place = { ...where, schema: `odd "name"? ${where.schema}`, opened: [] }
   const { storage, pool } = open(named)
   await seed(storage, 'a', ['\0 and \ud800'])
+  const artifacts = postgresArtifacts(pool, { schema: named.schema })
+  await right(artifacts.put('a', 'report', 'done?'))
+  assert.equal((await right(artifacts.list('a'))).length, 1)
   await storage.close()
   await pool.end()
-  await where.admin.query(`DROP SCHEMA "odd ""name"" ${where.schema}" CASCADE`)
+  await where.admin.query(`DROP SCHEMA "odd ""name""? ${where.schema}" CASCADE`)
 })
 
 test('a schema name may contain $dogear$, the string that quotes the migrations', async () => {

@@ -76,17 +76,11 @@ export interface Journal {
   readonly clean: boolean
 }
 
-interface Draft {
-  claim: ClaimRecord | undefined
-  found: FoundRecord | undefined
-  base: Base | undefined
-  readonly changes: Array<Json>
-  released: boolean
-  summary: Summary.Summary | undefined
-  readonly damage: Array<Damage>
-  end: number
-  newerFormat: number | undefined
-}
+type Draft = {
+  -readonly [K in Exclude<keyof Journal, 'sum' | 'clean'>]: Journal[K] extends ReadonlyArray<infer A>
+    ? Array<A>
+    : Journal[K]
+} & { newerFormat: number | undefined }
 
 /** Parses the bytes of a journal. Left: the format, if it is newer than ours. */
 export const parse = (bytes: Buffer, runId: string, number: number): E.Either<number, Journal> => {
