@@ -418,8 +418,8 @@ describe('a plan', () => {
     const [early, late] = ['2026-01-02T03:04:04.000Z', '2026-01-02T03:04:06.000Z']
     const checkpoint = after(
       done('agent/a', 1, {}),
-      { ...failed('agent/t', {}), at: late } as Change,
-      { ...done('agent/t#2', 2, {}), at: '2026-01-02T03:04:07.000Z' } as Change,
+      { ...failed('agent/t', {}), at: late },
+      { ...done('agent/t#2', 2, {}), at: '2026-01-02T03:04:07.000Z' },
       failed('agent')
     )
     assert.deepEqual(decided(checkpoint, { fromStep: 'agent/t#2' }), [
@@ -434,7 +434,7 @@ describe('a plan', () => {
       'Run agent/t#2 EarlierStepRunsAgain',
       'Run agent/t Forced'
     ])
-    const cut = after({ ...failed('agent/t', {}), at: early } as Change, done('agent/t#2', 2, {}))
+    const cut = after({ ...failed('agent/t', {}), at: early }, done('agent/t#2', 2, {}))
     assert.deepEqual(decided(cut, { fromStep: 'agent/t#2' }).slice(1), [
       'Run agent/t#2 Forced',
       'Skip agent/t FailedBefore'

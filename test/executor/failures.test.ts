@@ -421,13 +421,16 @@ describe('the end of a step', () => {
 
   test('a refused wait that a sub-step does not await is ignored', async () => {
     const process = newProcess()
-    const program = Program.step('x', ({ step }) =>
-      step('a', (context) => {
-        const { sleep, waitFor } = context as unknown as Readonly<Record<string, (name: string) => unknown>>
-        void [sleep?.('nap'), waitFor?.('word')]
-        return 'done'
-      })
-    )(Program.start('w'))
+    const program = pipe(
+      Program.start('w'),
+      Program.step('x', ({ step }) =>
+        step('a', (context) => {
+          const { sleep, waitFor } = context as unknown as Readonly<Record<string, (name: string) => unknown>>
+          void [sleep?.('nap'), waitFor?.('word')]
+          return 'done'
+        })
+      )
+    )
     assert.deepEqual(ended(await process.perform(run(program, 'r', {})), 'Completed').outputs, { x: 'done' })
   })
 
@@ -435,7 +438,7 @@ describe('the end of a step', () => {
     const process = newProcess()
     const before = ({ step }: { readonly step: (name: string, act: () => number) => unknown }): void =>
       void step('a', () => 1)
-    const program = Program.wave('all', { one: () => 1 }, { before })(Program.start('w'))
+    const program = pipe(Program.start('w'), Program.wave('all', { one: () => 1 }, { before }))
     ended(await process.perform(run(program, 'r', {})), 'Completed')
   })
 })

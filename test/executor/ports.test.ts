@@ -1,5 +1,6 @@
 /** A port that throws instead of returning an error has failed; no call of the executor rejects. */
 import assert from 'node:assert/strict'
+import type * as ProgramType from '../../src/executor/program/Program.js'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -55,7 +56,8 @@ const once = (options: { readonly onSuccess?: 'delete' } = {}, fresh = false) =>
     Program.step('one', { ...(fresh ? { workspace: 'fresh' as const } : {}), run: () => TE.right(1) })
   )
 
-const start1 = (program: Program.Program<unknown>, environment: Environment) => run(program, 'r', {})(environment)()
+const start1 = <Outputs>(program: ProgramType.Program<Outputs>, environment: Environment) =>
+  run(program, 'r', {})(environment)()
 
 describe('workspaces that throw', () => {
   const world = newWorld()
@@ -319,10 +321,10 @@ describe('a port in plain JavaScript that returns a Right of something wrong', (
     ['artifacts.list', undefined, (bad) => prune({ keep: 0, statuses: ['pending'] })(bad)(), 'an array of objects'],
     ['artifacts.get', undefined, (bad) => run(reading, 's', {})(bad)(), OPTION]
   ]
-  const reading = Program.step(
-    'one',
-    async ({ artifacts }) => (await artifacts.get('a')) === undefined
-  )(Program.start('w'))
+  const reading = pipe(
+    Program.start('w'),
+    Program.step('one', async ({ artifacts }) => (await artifacts.get('a')) === undefined)
+  )
 
   test.each(cases)('%s of %j makes no call reject', async (path, given, call, expected) => {
     const whole = nodeEnvironment(memoryStorage(), { requests: memoryRequests(), artifacts: memoryArtifacts() })
@@ -513,22 +515,27 @@ test.each([
   assert.deepEqual(starts, [START, START + 5000, START + 5000, START + 6000])
 })
 
-test.each([
+const BROKEN_RUNS: ReadonlyArray<readonly [string, () => unknown, string]> = [
   ['throws', throwing, 'not connected'],
   [
     'does not call its function',
     () => undefined,
     '`asyncContext.run` of the environment did not call its function; call it before you return'
   ]
-] as const)('a sub-step fails if asyncContext.run %s, and its task goes on', async (_, run, message) => {
+]
+
+test.each(BROKEN_RUNS)('a sub-step fails if asyncContext.run %s, and its task goes on', async (_, run, message) => {
   const environment = nodeEnvironment(memoryStorage(), {
     asyncContext: { run: run as AsyncContext['run'], get: () => undefined }
   })
   let caught: unknown
-  const program = Program.step('one', async ({ step }) => {
-    caught = await step('a', () => 1).catch((error: unknown) => error)
-    return 'went on'
-  })(Program.start('w'))
+  const program = pipe(
+    Program.start('w'),
+    Program.step('one', async ({ step }) => {
+      caught = await step('a', () => 1).catch((error: unknown) => error)
+      return 'went on'
+    })
+  )
   const { checkpoint } = ended(await start1(program, environment), 'Completed')
   assert.equal((caught as Error).message, message)
   assert.equal([...checkpoint.completedSteps].at(-1)?.output, 'went on')
@@ -537,6 +544,9 @@ test.each([
 test('a sub-step runs in an async context whose run returns nothing', async () => {
   const asyncContext = { run: (_: unknown, act: () => unknown) => void act(), get: () => undefined }
   const environment = nodeEnvironment(memoryStorage(), { asyncContext: asyncContext as AsyncContext })
-  const program = Program.step('one', ({ step }) => step('a', () => 'ran'))(Program.start('w'))
+  const program = pipe(
+    Program.start('w'),
+    Program.step('one', ({ step }) => step('a', () => 'ran'))
+  )
   assert.deepEqual(ended(await start1(program, environment), 'Completed').outputs, { one: 'ran' })
 })

@@ -41,7 +41,7 @@ describe('the option signal', () => {
   })
 
   test('a signal that is not the AbortSignal of Node.js stops a run whose environment has an interrupt, too', async () => {
-    const signal = Object.assign(new EventTarget(), { aborted: false, reason: undefined as unknown })
+    const signal = Object.assign(new EventTarget(), { aborted: false, reason: undefined })
     const { signal: other } = new AbortController()
     const ending = runOutcome(waiting, {
       id: 'r',

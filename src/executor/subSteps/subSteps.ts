@@ -342,7 +342,7 @@ const inContext = ({ asyncContext }: Environment, level: Level, work: () => Prom
   const failed = (error: unknown): Promise<CodeEnd> =>
     Promise.resolve({ _tag: 'Error', error: { ...Failure.fromUnknown(error), outcome: 'notApplied' } })
   try {
-    asyncContext.run(level, () => (called.end ??= work()))
+    void asyncContext.run(level, () => (called.end ??= work()))
   } catch (error) {
     called.end ??= failed(error)
   }
