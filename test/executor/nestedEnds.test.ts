@@ -249,3 +249,66 @@ describe('the checks of a composite inside another', () => {
     ])
   })
 })
+
+describe('a composite in a wave that halts', () => {
+  /** A wave of a group that fails at once, and of a composite whose check fails. */
+  const halting = (world: World, checks: object, kind: 'sequence' | 'map') =>
+    Program.fromSteps('w', [
+      Program.waveOf(
+        'all',
+        [
+          group('bad', { run: () => () => new Promise((resolve) => setTimeout(() => resolve(E.left('bad')), 20)) }),
+          needing(
+            kind === 'sequence'
+              ? Program.sequenceOf('checked', [does(world, 'one')], checks)
+              : Program.mapOf(
+                  'checked',
+                  does(world, 'one'),
+                  { forEach: () => E.right([1]), key: () => E.right('1') },
+                  checks
+                )
+          )
+        ],
+        { onFailure: 'halt' }
+      )
+    ])
+
+  test.each([
+    ['before', 'sequence'],
+    ['after', 'sequence'],
+    ['before', 'map'],
+    ['after', 'map']
+  ] as const)(
+    'a halt ends the prompt for the failed check `%s` of a %s, and the run fails',
+    async (when, kind) => {
+      const world = newWorld()
+      const onCheckFailed = (): Promise<never> => new Promise(() => undefined)
+      const process = newProcess(world, { onCheckFailed })
+      const { failures } = ended(
+        await process.perform(run(halting(world, { [when]: () => false }, kind), 'r', {})),
+        'Failed'
+      )
+      assert.deepEqual(
+        failures.map(({ unit }) => unit),
+        ['all/bad']
+      )
+      const fixed = Program.fromSteps('w', [
+        Program.waveOf('all', [
+          group('bad', { run: () => TE.right(1) }),
+          (halting(world, {}, kind).steps[0] as ProgramType.ProgramWave).groups[1] as ProgramType.ProgramGroup
+        ])
+      ])
+      ended(await newProcess(world).perform(resume(fixed, 'r')), 'Completed')
+      assert.equal(world.log.length, 1)
+    },
+    3000
+  )
+
+  test('a halt ends the delay before a failed check is repeated', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const checks = { before: () => false, onCheckFailure: 'retry' }
+    ended(await run(halting(world, checks, 'sequence'), 'r', {})(process.environment)(), 'Failed')
+    assert.deepEqual(world.log, [])
+  }, 3000)
+})

@@ -1,6 +1,5 @@
 /** A port that throws instead of returning an error has failed; no call of the executor rejects. */
 import assert from 'node:assert/strict'
-import type * as ProgramType from '../../src/executor/program/Program.js'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -55,9 +54,6 @@ const once = (options: { readonly onSuccess?: 'delete' } = {}, fresh = false) =>
     Program.start('w', options),
     Program.step('one', { ...(fresh ? { workspace: 'fresh' as const } : {}), run: () => TE.right(1) })
   )
-
-const start1 = <Outputs>(program: ProgramType.Program<Outputs>, environment: Environment) =>
-  run(program, 'r', {})(environment)()
 
 describe('workspaces that throw', () => {
   const world = newWorld()
@@ -328,7 +324,7 @@ describe('a port in plain JavaScript that returns a Right of something wrong', (
 
   test.each(cases)('%s of %j makes no call reject', async (path, given, call, expected) => {
     const whole = nodeEnvironment(memoryStorage(), { requests: memoryRequests(), artifacts: memoryArtifacts() })
-    ended(await start1(waiting, whole), 'Pending')
+    ended(await run(waiting, 'r', {})(whole)(), 'Pending')
     const [port, method] = path.includes('.') ? path.split('.') : ['storage', path]
     const found: Array<unknown> = []
     const good = whole[port as 'storage']
@@ -515,18 +511,16 @@ test.each([
   assert.deepEqual(starts, [START, START + 5000, START + 5000, START + 6000])
 })
 
-const BROKEN_RUNS: ReadonlyArray<readonly [string, () => unknown, string]> = [
+test.each<readonly [string, () => unknown, string]>([
   ['throws', throwing, 'not connected'],
   [
     'does not call its function',
     () => undefined,
     '`asyncContext.run` of the environment did not call its function; call it before you return'
   ]
-]
-
-test.each(BROKEN_RUNS)('a sub-step fails if asyncContext.run %s, and its task goes on', async (_, run, message) => {
+])('a sub-step fails if asyncContext.run %s, and its task goes on', async (_, wrong, message) => {
   const environment = nodeEnvironment(memoryStorage(), {
-    asyncContext: { run: run as AsyncContext['run'], get: () => undefined }
+    asyncContext: { run: wrong as AsyncContext['run'], get: () => undefined }
   })
   let caught: unknown
   const program = pipe(
@@ -536,7 +530,7 @@ test.each(BROKEN_RUNS)('a sub-step fails if asyncContext.run %s, and its task go
       return 'went on'
     })
   )
-  const { checkpoint } = ended(await start1(program, environment), 'Completed')
+  const { checkpoint } = ended(await run(program, 'r', {})(environment)(), 'Completed')
   assert.equal((caught as Error).message, message)
   assert.equal([...checkpoint.completedSteps].at(-1)?.output, 'went on')
 })
@@ -548,5 +542,5 @@ test('a sub-step runs in an async context whose run returns nothing', async () =
     Program.start('w'),
     Program.step('one', ({ step }) => step('a', () => 'ran'))
   )
-  assert.deepEqual(ended(await start1(program, environment), 'Completed').outputs, { one: 'ran' })
+  assert.deepEqual(ended(await run(program, 'r', {})(environment)(), 'Completed').outputs, { one: 'ran' })
 })

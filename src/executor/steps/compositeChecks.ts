@@ -36,14 +36,14 @@ const NO_CHECKS: UnitChecks = {
 
 /** Checks whether a composite may start. Returns its end if evidence of earlier steps is missing or changed, or its `before` check failed. */
 export const openComposite = async (
-  scope: RunScope,
-  place: Place,
-  { checks = NO_CHECKS }: Pick<Composite, 'checks'>
+  runScope: RunScope,
+  { place, step: { checks = NO_CHECKS }, stopping }: StepToRun<Composite>
 ): Promise<E.Either<RecordError, StepEnd | undefined>> => {
   // A part of a wave does not check the evidence of earlier steps: the wave did when it began, and a check for each part would take quadratic time.
-  const checksEvidence = scope.values.hasEvidence && isAlone(scope, place)
+  const checksEvidence = runScope.values.hasEvidence && isAlone(runScope, place)
   if (checks.before === undefined && !checksEvidence) return E.right(undefined)
-  const { stopping, recorder } = scope
+  const scope = stoppedBy(runScope, stopping)
+  const { recorder } = scope
   const previous = previousWave(scope, place)
   const startedAt = scope.environment.clock.now()
   // A check or a prompt may take long, and a crash meanwhile must not lose the previous step.
@@ -62,6 +62,10 @@ export const openComposite = async (
       return await failComposite(scope, place, refused.error, startedAt)
   }
 }
+
+/** The halt of a wave stops the checks of a composite in it, too. */
+const stoppedBy = (scope: RunScope, stopping: AbortSignal): RunScope =>
+  stopping === scope.stopping ? scope : { ...scope, stopping }
 
 /** Finds the wave or map before a composite in its sequence, to which a user may go back. Nothing may be pending: going back would abandon it. */
 const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice; readonly place: Place } => {
@@ -118,13 +122,14 @@ const WITHOUT_RETRY: Choice = { answers: ['lookAgain', 'continue', 'abort'] }
 
 /** Completes a composite whose parts are all done, if its checks pass. */
 export const closeComposite = async (
-  scope: RunScope,
-  toRun: Pick<StepToRun<Composite>, 'place' | 'step' | 'node'>,
+  runScope: RunScope,
+  toRun: StepToRun<Composite>,
   startedAt: number
 ): Promise<Ending> => {
-  const { place, step: composite } = toRun
+  const { place, step: composite, stopping } = toRun
   const { checks } = composite
-  if (checks === undefined) return complete(scope, toRun, startedAt, [])
+  if (checks === undefined) return complete(runScope, toRun, startedAt, [])
+  const scope = stoppedBy(runScope, stopping)
   // A check may take long, and a crash meanwhile must not lose the ends of the parts.
   const saved = await scope.recorder.commit()
   if (E.isLeft(saved)) return saved

@@ -62,20 +62,18 @@ export const runParts = async (
 const NOT_RESUMED =
   'in flight when the process ended, and not started again because another step of the sequence failed'
 
-const runSequence = async (
-  scope: RunScope,
-  { place, step, node, stopping }: StepToRun<ProgramSequence>
-): Promise<Ending> => {
+const runSequence = async (scope: RunScope, toRun: StepToRun<ProgramSequence>): Promise<Ending> => {
+  const { place, step, node, stopping } = toRun
   const startedAt = scope.environment.clock.now()
   // A sequence that only waits starts nothing, so its `before` check does not run.
   const isChecked = node.decision._tag !== 'Poll' && step.checks?.before !== undefined
-  const before = isChecked ? await openComposite(scope, place, step) : E.right(undefined)
+  const before = isChecked ? await openComposite(scope, toRun) : E.right(undefined)
   if (E.isLeft(before)) return before
   if (before.right !== undefined) return E.right(before.right)
   const ended = await runParts(scope, place, step.steps, node.parts, stopping)
   if (E.isLeft(ended)) return ended
   const { end } = ended.right
-  if (end._tag === 'Done') return await closeComposite(scope, { place, step, node }, startedAt)
+  if (end._tag === 'Done') return await closeComposite(scope, toRun, startedAt)
   if (end._tag !== 'Failed') return E.right(end)
   return await endFailedBy(scope, place, runningFailed(scope, place.unit, NOT_RESUMED), end.retryable)
 }

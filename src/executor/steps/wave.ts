@@ -55,7 +55,7 @@ export const runWave = async (scope: RunScope, toRun: StepToRun<ProgramWave>, ru
   const state = waveState(scope, toRun)
   // A wave that only waits starts nothing, so its `before` check does not run.
   const isWaiting = state.ready.length === 0 && state.pendingCount > 0
-  const ended = isWaiting ? E.right(undefined) : await openComposite(scope, place, wave)
+  const ended = isWaiting ? E.right(undefined) : await openComposite(scope, toRun)
   if (E.isLeft(ended)) return ended
   if (ended.right !== undefined) return E.right(ended.right)
   const halt = linkedTo(toRun.stopping)
