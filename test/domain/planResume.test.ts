@@ -586,6 +586,14 @@ describe('an answer', () => {
     ])
   })
 
+  test('a time that is no string ends no wait', () => {
+    const waits: Workflow = { name: 'w', steps: [W.task('nap', { wait: 'Timer' })] }
+    const pending = Units.from([{ _tag: 'Timer', unit: 'nap', startedAt: AT, wakeAt: AT } as const])
+    const plan = planned(make({ ...standing(waits, State.beforeStep(0, 'nap')), pending }), waits)
+    assert.match(explain(plan, AT), /its time has come/)
+    for (const now of [new Date(0), 0]) assert.equal(explain(plan, now as never), explain(plan))
+  })
+
   test('a question about a pending unit says whether it waits for a job, a timer or an answer', () => {
     const { stepIndex, summary, fingerprint } = { stepIndex: 0, summary: '', fingerprint: 'v1:x' }
     const about = (reason: Confirm['reason']): string =>

@@ -461,6 +461,13 @@ describe('a plan', () => {
     ])
   })
 
+  test('restartWave at a sub-step fails with NotAWave, which says that the unit exists', () => {
+    const plan = planResume(after(done('agent/turn', 1, {})), defined, { restartWave: 'agent/turn' })
+    assert.ok(E.isLeft(plan))
+    const [problem] = plan.left.problems
+    assert.ok(problem._tag === 'NotAWave' && problem.exists)
+  })
+
   test('fromStep at an unknown sub-step fails with UnknownStep and lists the known ones', () => {
     const plan = planResume(after(done('agent/turn', 1, {})), defined, { fromStep: 'agent/turn#2' })
     assert.deepEqual(

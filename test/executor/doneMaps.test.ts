@@ -96,7 +96,7 @@ describe('a map that is confirmed as done although an earlier step runs again', 
     const given = answers({ pay: { ...done, output: ['paid b'] } })
     const refusal = refused(await newProcess(world).perform(resume(payments(world), 'r', given)), 'PlanError')
     assert.deepEqual(describeProblems(refusal.problems), [
-      'cannot count "pay" as done: its output is missing or invalid (expected one output for each item, none for the map); pass it with the answer done, or in code as `outputs`'
+      'cannot count "pay" as done: its output is missing or invalid (expected one output for each item, none for the map); pass it with the answer done in `confirm`'
     ])
   })
 

@@ -295,6 +295,21 @@ describe('fork', () => {
     assert.equal((await resume(program, { id: 'new', storage, environment })).use, 'weights')
   })
 
+  test('a fork that lacks an output names the option that takes it, and accepts the output there', async () => {
+    const storage = memoryStorage()
+    const failing = { capture: 'v', run: () => Promise.reject(new Error('no')) }
+    await runOutcome(
+      workflow('w')
+        .step('one', failing)
+        .step('two', () => 2),
+      { id: 'old', storage }
+    )
+    const error = await refusal(fork({ id: 'old', newId: 'new', fromStep: 'two', storage }))
+    assert.match(RunError.describe(error), /; pass it with the answer done in `confirm`$/)
+    const confirm = new Map([['one', { _tag: 'Done', output: 1 } as const]])
+    assert.equal((await fork({ id: 'old', newId: 'new', fromStep: 'two', storage, confirm })).runId, 'new')
+  })
+
   test('a fork is refused while an artifact of a kept record is missing', async () => {
     const data = memoryData()
     const environment = { artifacts: memoryArtifacts(data) }

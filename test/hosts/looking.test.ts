@@ -62,7 +62,7 @@ describe('listRuns with promises', () => {
     [
       'does not list an array',
       () => undefined as never,
-      /it returned a Right of undefined; return a Right of an array of objects/
+      /returned a Right of undefined; return a Right of an array of objects/
     ]
   ])('listRuns ends with an error if the store %s', async (_, altered, why) => {
     const storage = await threeRuns()
@@ -141,6 +141,25 @@ describe('viewRun with promises', () => {
         ['pay', 'completed', 1],
         ['pay/call', 'failed', 1],
         ['end', 'completed', 1]
+      ]
+    )
+  })
+
+  test('a wave in a sequence has failed if its own check failed', async () => {
+    const options = { id: 'w-1', storage: memoryStorage() }
+    const expect = { files: ['missing.txt'] }
+    await runOutcome(
+      workflow('w').sequence('build', (part) => part.wave('all', { a: () => 1 }, { expect }).step('pack', () => 2)),
+      options
+    )
+    const view = await viewRun(options)
+    assert.deepEqual(
+      view?.units.map(({ unit, status }) => [unit, status]),
+      [
+        ['build', 'failed'],
+        ['build/all', 'failed'],
+        ['build/all/a', 'completed'],
+        ['build/pack', 'not started']
       ]
     )
   })

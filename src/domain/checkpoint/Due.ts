@@ -4,6 +4,7 @@ import { isSome } from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from './Checkpoint.js'
 import type { PendingJob, Wait } from './Pending.js'
 import { endOf } from './Pending.js'
+import { isText } from '../data/Options.js'
 import { has } from './Units.js'
 
 /**
@@ -52,7 +53,8 @@ export const overAt = (
   now: string | undefined
 ): Over | undefined => {
   const from = wait === undefined ? undefined : overFrom(wait, isAnswered)
-  if (from === undefined || now === undefined || from > now) return undefined
+  // An untyped caller may pass a `Date`: no string is greater than that.
+  if (from === undefined || !isText(now) || from > now) return undefined
   if (from === '') return 'Answered'
   return wait?._tag === 'Timer' ? 'Due' : 'TimedOut'
 }

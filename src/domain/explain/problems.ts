@@ -109,7 +109,7 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'AssumedOutputMissing':
       return problem.evidence === true
         ? `cannot count "${problem.unit}" as done: its evidence is missing (${problem.expected}); restore it, or run from an earlier step`
-        : `cannot count "${problem.unit}" as done: its output is missing or invalid (expected ${problem.expected}); pass it with the answer done, or in code as \`outputs\``
+        : `cannot count "${problem.unit}" as done: its output is missing or invalid (expected ${problem.expected}); pass it with the answer done in \`confirm\``
   }
 }
 

@@ -198,7 +198,8 @@ export const unknownNames = (
   if (restartWave !== undefined && (restarted === undefined || !isComposite(restarted))) {
     const steps = workflow.steps.map(({ name }) => name)
     const available = workflow.steps.filter(isComposite).map(({ name }) => name)
-    problems.push({ _tag: 'NotAWave', step: restartWave, exists: restarted !== undefined, available, steps })
+    const exists = restarted !== undefined || isSubStep(subSteps, restartWave)
+    problems.push({ _tag: 'NotAWave', step: restartWave, exists, available, steps })
   }
   // The answer "again" about a task is harmless if the task runs anyway.
   const isAnsweredAgain = (unit: Unit): boolean =>
