@@ -201,3 +201,25 @@ test('show, plan, move and answer of a live run say that a cancel was requested'
   place.write('go', '')
   expect((await running.ended).code).toBe(4)
 })
+
+test('if a step fails after a cancel was requested, the run exits with 1, and the printed command reopens it; a pause says that the cancel outweighs it', async () => {
+  place = sandbox({ 'w.yml': workflow.replace('; done', '; done; false') })
+  const running = place.start(['run', 'w.yml', '--id', 'r', '--json'])
+  await running.said('ready')
+  await place.dogear(['cancel', 'r'])
+  expect((await place.dogear(['pause', 'r'])).stdout).toMatch(
+    /^A cancel of run r was requested and outweighs a pause: it is cancelled once its current steps have ended, unless it has completed by then \(/
+  )
+  place.write('go', '')
+  const ended = await running.ended
+  expect(ended.code).toBe(1)
+  expect(linesOf(ended.stderr).slice(-2)).toEqual([
+    'The run was cancelled, as requested. To resume it anyway:',
+    '  dogear resume r --reopen'
+  ])
+  expect(JSON.parse(ended.stdout)).toMatchObject({
+    status: 'cancelled',
+    failures: [{ unit: 'first' }],
+    resume_command: 'dogear resume r --reopen'
+  })
+})

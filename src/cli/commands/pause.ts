@@ -2,10 +2,12 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Status } from '../../domain/checkpoint/Checkpoint.js'
 import { pause } from '../../executor/requests/pause.js'
-import { notDone, refused } from '../CliError.js'
+import type { RunView } from '../../executor/storage/runs.js'
+import { notDone, refused, REQUESTED } from '../CliError.js'
 import { processText } from '../report/text.js'
 import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, printDone } from './Context.js'
+import { isCancelRequested } from './execution/requestedCancel.js'
 import { findRun, viewOf } from './find/find.js'
 import { continuing } from './hints/ofRun.js'
 
@@ -20,7 +22,7 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   const isRequested = answer._tag === 'Requested'
   const status = isRequested ? 'running' : answer._tag === 'Paused' ? 'paused' : answer.status
   const text = isRequested
-    ? `Run ${runId} pauses once its current steps have ended, unless it has completed or failed by then (${processText(answer.holder)})`
+    ? `${await requestedText(context, view.right)} (${processText(answer.holder)})`
     : `Run ${runId} ${answer._tag === 'Paused' ? 'is paused' : AT_REST[status]}`
   const now = await viewOf(context, runId)
   const next = isRequested || E.isLeft(now) ? [] : continuing(context, now.right)
@@ -28,6 +30,11 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
     ? printDone(context, { run_id: runId, requested: isRequested, status }, text, next)
     : E.left(refused('NothingToStop', [text], next))
 }
+
+const requestedText = async (context: Context, view: RunView): Promise<string> =>
+  (await isCancelRequested(context, view))
+    ? `A cancel of run ${view.runId} was requested and outweighs a pause: ${REQUESTED.Cancel}`
+    : `Run ${view.runId} pauses once its current steps have ended, unless it has completed or failed by then`
 
 const AT_REST: Readonly<Record<Status, string>> = {
   queued: 'has not begun: there is nothing to pause',

@@ -38,7 +38,7 @@ import type { Context, Flags, Result } from '../Context.js'
 import { environmentFor, ignoreHome } from '../Context.js'
 import type { CommandPlan } from './commandPlan.js'
 import { planForCommand, treeAt } from './commandPlan.js'
-import { afterLoss } from '../find/find.js'
+import { afterLoss, viewOf } from '../find/find.js'
 import type { Loaded } from '../../workflow/load.js'
 import { asking, failedCheckOf, ofFailedCheck } from '../hints/ofPlan.js'
 import { continuing, reopening } from '../hints/ofRun.js'
@@ -150,9 +150,11 @@ const reportEnd = async (
 ): Promise<void> => {
   const { screen } = context
   const ownFolders = await ownFoldersOf(environment, outcome, file)
-  const planResult = await planAfter(context, outcome, program)
+  const checkpoint = await endOf(context, outcome)
+  const isCancelled = checkpoint !== undefined && status(checkpoint, false) === 'cancelled'
+  const planResult = isCancelled ? undefined : await planAfter(context, outcome, program)
   const questions = planResult === undefined || E.isLeft(planResult.plan) ? [] : openQuestions(planResult.plan.right)
-  const resumeCommand = resumeLine(context, runId, isCancelled(outcome) ? { reopen: true } : {})
+  const resumeCommand = resumeLine(context, runId, isCancelled ? { reopen: true } : {})
   const restarts =
     questions.length > 0 ? [] : ofFailedCheck(context, program, outcome, planResult?.options.evidence ?? [])
   const next =
@@ -160,8 +162,8 @@ const reportEnd = async (
       ? [await afterLoss(context, runId)]
       : planResult !== undefined && questions.length > 0
         ? asking(context, planResult, questions)
-        : isCancelled(outcome)
-          ? reopening(context, outcome.checkpoint, 'To resume it anyway:')
+        : isCancelled
+          ? reopening(context, checkpoint, reopeningLead(outcome))
           : continuing(context, { ...outcome, heldBy: O.none }, leadOf(outcome, program))
   const hints = [...next, ...restarts]
   const ending = { file, style: screen.style, hints, ownFolders, reporter, planned }
@@ -172,7 +174,7 @@ const reportEnd = async (
     await disposeOfRun(file.onSuccess, outcome.checkpoint)({ ...environment, events: reporter })()
   if (!context.json) return
   const document = {
-    ...outcomeJson(outcome, resumeCommand, questions, [...again.values()]),
+    ...outcomeJson(outcome, checkpoint, resumeCommand, questions, [...again.values()]),
     ...Object.fromEntries(restarts.map(({ command }) => ['restart_wave_command', command ?? null])),
     ...settled
   }
@@ -191,7 +193,15 @@ const reporting = ({ screen }: Context, { storage }: Environment): Environment['
     )
 })
 
-const isCancelled = (outcome: RunOutcome): boolean => outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
+/** The checkpoint at the end. After a failure, the owner records a cancel that was requested meanwhile. */
+const endOf = async (context: Context, outcome: RunOutcome): Promise<Checkpoint | undefined> => {
+  if (outcome._tag === 'Fenced') return undefined
+  const view = outcome._tag === 'Failed' ? await viewOf(context, outcome.runId) : undefined
+  return view !== undefined && E.isRight(view) ? view.right.checkpoint : outcome.checkpoint
+}
+
+const reopeningLead = ({ _tag }: RunOutcome): string =>
+  _tag === 'Failed' ? 'The run was cancelled, as requested. To resume it anyway:' : 'To resume it anyway:'
 
 const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
   if (outcome._tag !== 'Failed') return 'Resume with:'
@@ -235,14 +245,15 @@ const ownFoldersOf = async (
 
 const outcomeJson = (
   outcome: RunOutcome,
+  checkpoint: Checkpoint | undefined,
   resume: string,
   questions: ReadonlyArray<Confirm>,
   again: ReadonlyArray<Run>
 ): JsonObject =>
-  outcome._tag === 'Fenced'
+  checkpoint === undefined
     ? { run_id: outcome.runId, status: 'fenced' }
     : {
-        ...endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume, questions, again),
+        ...endJson(checkpoint, status(checkpoint, false), resume, questions, again),
         ...(outcome._tag === 'Failed' ? { retryable: outcome.retryable } : {}),
         ...(outcome._tag === 'Pending' ? pendingJson(outcome.units) : {})
       }
