@@ -279,11 +279,14 @@ steps:
     expect(offered).toEqual(answers)
   })
 
-  test('plan names the steps that may raise a question once the one about an edited artifact is answered', async () => {
+  test('plan and verify name the steps that may raise a question once the one about an edited artifact is answered', async () => {
     await fixed(workflow.replace("grep -q fixed gen.js' }", "false', idempotent: false }"))
     const { stdout } = await place.dogear(['plan', 'r'])
     expect(stdout).toContain('2 questions to answer\n')
     expect(stdout).toContain('\nAfter these answers, "check" may need one, too\n')
+    expect((await place.dogear(['verify', 'r'])).stdout).toContain(
+      '    After these answers, "check" may need one, too\n'
+    )
     const next = await place.dogear(['plan', 'r', '--confirm', 'generate=keep'])
     expect(next.stdout).toContain('1 question to answer\n')
     expect(next.stdout).not.toContain('After these answers')

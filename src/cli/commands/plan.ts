@@ -6,10 +6,9 @@ import { presentOf } from '../../domain/checkpoint/Due.js'
 import { describeQuestion, describeReason, explain } from '../../domain/explain/Explain.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { JsonObject } from '../../domain/data/Json.js'
-import { listed } from '../../domain/data/listed.js'
 import type { Decision, ResumePlan } from '../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../domain/plan/PlanProblem.js'
-import { confirms, hashPlan, openQuestions } from '../../domain/plan/Plan.js'
+import { hashPlan, openQuestions } from '../../domain/plan/Plan.js'
 import { planResume } from '../../domain/plan/planResume.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
@@ -20,7 +19,7 @@ import { firstOf } from '../workflow/Problem.js'
 import type { Context, Flags, Result } from './Context.js'
 import { printWarnings } from './execution/execution.js'
 import { findOrOnly } from './find/find.js'
-import { ofQuestions, forcedAnswers } from './hints/ofPlan.js'
+import { ofLaterQuestions, ofQuestions, forcedAnswers } from './hints/ofPlan.js'
 import { AGREES_TO_RECOVERY, ofHeld, ofPending } from './hints/ofRun.js'
 import { answering, resumeLine } from './execution/planFlags.js'
 import { requestedCancel } from './execution/requestedCancel.js'
@@ -126,7 +125,6 @@ const nextLines = (
   const { outStyle: style } = context.screen
   const flags = { ...given, yes: recovered || repeats.length > 0 }
   const questions = openQuestions(plan)
-  const later = confirms(plan).filter((one) => !questions.includes(one))
   const consent = [
     ...repeats.map(style.yellow),
     ...(repeats.length === 0 ? [] : ['With --yes you agree to this']),
@@ -156,9 +154,7 @@ const nextLines = (
     ...linesOf(
       questions.length > 0 ? ofQuestions(context, { checkpoint, program, flags: agreed }, questions) : exactly
     ),
-    ...(later.length === 0
-      ? []
-      : [`After these answers, ${listed(later.map(({ unit }) => `"${unit}"`))} may need one, too`])
+    ...linesOf(ofLaterQuestions(plan))
   ]
 }
 

@@ -158,7 +158,7 @@ const answerQuestions = async (
   for (;;) {
     const [question, ...more] = openQuestions(plan)
     if (question === undefined) return E.right({ options, pinned: hasAsked ? hashPlan(plan) : undefined })
-    if (!context.interactive) return E.left(unconfirmed(context, proposal, [question, ...more]))
+    if (!context.interactive) return E.left(unconfirmed(context, proposal, [question, ...more], plan))
     hasAsked = true
     for (const one of [question, ...more]) {
       const answer = await answerTo(context, program, one)

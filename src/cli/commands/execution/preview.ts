@@ -107,11 +107,14 @@ const previewOfPlan = (context: Context, planResult: CommandPlan, secrets: Reado
   const isMissing = E.isLeft(plan)
     ? !workspaceFound
     : E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))
-  const [question, ...more] = E.isLeft(likely) ? [] : openQuestions(likely.right)
+  const errorOfQuestions = (of: ResumePlan): ReadonlyArray<CliError> => {
+    const [question, ...more] = openQuestions(of)
+    return question === undefined ? [] : [unconfirmed(context, planResult, [question, ...more], of)]
+  }
   const errors = [
     ...(isMissing ? [notDone(workspaceMissing(checkpoint), [], checkpoint)] : []),
     ...(E.isRight(plan) ? [] : [notDone(plan.left, ofPlanError(context, planResult, plan.left.problems), checkpoint)]),
-    ...(question === undefined ? [] : [unconfirmed(context, planResult, [question, ...more])]),
+    ...(E.isLeft(likely) ? [] : errorOfQuestions(likely.right)),
     ...secrets
   ]
   const preview = previewFrom(context, checkpoint, errors, E.isLeft(likely) ? undefined : likely.right)

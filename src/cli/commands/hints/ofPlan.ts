@@ -5,7 +5,7 @@ import { defined } from '../../../domain/data/defined.js'
 import { quoted } from '../../../domain/data/listed.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import type { Confirm, Decision, FoundEvidence, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
-import { answersTo, openQuestions, wouldOverwrite } from '../../../domain/plan/Plan.js'
+import { answersTo, confirms, openQuestions, wouldOverwrite } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import { outermost } from '../../../domain/plan/repeats.js'
 import { planResume } from '../../../domain/plan/planResume.js'
@@ -128,8 +128,23 @@ export const asking = (place: Place, planning: Planning, questions: ReadonlyArra
 ]
 
 /** The refusal of a resume with open questions. */
-export const unconfirmed = (place: Place, planning: Planning, questions: ReadonlyNonEmptyArray<Confirm>): NotDone =>
-  notDone({ _tag: 'Unconfirmed', questions }, ofQuestions(place, planning, questions), planning.checkpoint)
+export const unconfirmed = (
+  place: Place,
+  planning: Planning,
+  questions: ReadonlyNonEmptyArray<Confirm>,
+  plan: ResumePlan
+): NotDone => {
+  const hints = [...ofQuestions(place, planning, questions), ...ofLaterQuestions(plan)]
+  return notDone({ _tag: 'Unconfirmed', questions }, hints, planning.checkpoint)
+}
+
+/** While evidence is in question, other questions come later. */
+export const ofLaterQuestions = (plan: ResumePlan): ReadonlyArray<Hint> => {
+  const open = openQuestions(plan)
+  const later = confirms(plan).filter((one) => !open.includes(one))
+  const names = quoted(later.map(({ unit }) => unit))
+  return later.length === 0 ? [] : [{ text: `After these answers, ${names} may need one, too` }]
+}
 
 export const ofQuestions = (
   place: Place,
