@@ -349,7 +349,7 @@ test.each([
   ],
   [
     'steps: [{wave: w, forEach: {}, each: {shell: x}}]',
-    '"forEach" must be a string (a variable) or a list, not a mapping'
+    '"forEach" must be the name of a variable or a list, such as [1, 2], not a mapping'
   ],
   [
     'steps: [{shell: x, before: [{shell: "false"}]}]',
@@ -469,7 +469,11 @@ test.each([
   ["'it's'", '2:16', AFTER_END],
   ['[ -e x ] && echo y', '2:21', AFTER_END],
   ['"a" && "b"', '2:16', AFTER_END],
-  ['> x', '2:14', '"|" and ">" must end their line; begin the string on the next line'],
+  ['> x', '2:14', '"|" and ">" must end their line; begin the string on the next line, or put it in quotes'],
+  ['>> out', '2:13', '"|" and ">" must end their line; begin the string on the next line, or put it in quotes'],
+  ['"a" | cat', '2:16', AFTER_END],
+  ['[ -f x ] || y', '2:19', 'a "," or ":" is missing before this "]"; add it, or put all of it in quotes'],
+  ['{ echo a; } > b', '2:22', 'a "," or ":" is missing before this "}"; add it, or put all of it in quotes'],
   ['!x y', '2:12', 'this begins with "!", which marks a tag; put it in quotes'],
   ['? x', '2:12', 'this begins with "?", which marks a key; put it in quotes'],
   ['- x', '2:12', 'a string that begins with "- " needs quotes; a list starts on the next line'],
@@ -483,6 +487,15 @@ test.each([
 test('an early end of a mapping is reported without the lines after it', () => {
   const text = 'steps:\n  - { name: a, shell: echo ${x} }\n  - { name: b, shell: y }\n  - name: c\n    shell: z'
   expect(problemsOf(text)).toEqual([`w.yml:2:29: ${AFTER_END}`])
+})
+
+test('a number as `forEach` is refused, also in quotes, with what to write', () => {
+  const map = (items: string): string => `steps: [{ wave: m, forEach: ${items}, each: { shell: x } }]`
+  expect(problemsOf(map('5'))).toEqual([
+    'w.yml:1:29: "forEach" must be the name of a variable or a list, such as [1, 2], not the number 5'
+  ])
+  const [problem] = unknownVariables(valid(map('"5"')), [])
+  expect(problem?.message).toMatch(/^"5" cannot be a variable: .*; name another, or write the list here$/)
 })
 
 test('a "$" before the name of a variable is named', () => {

@@ -33,9 +33,10 @@ export const syntaxProblems = (
       lineEnd = text.indexOf('\n', lineEnd + 1)
     }
     // After an error, the parser may have left the lists and mappings that these tokens belong to.
-    if (byLine.size > 0 && message.startsWith('Unexpected ') && message.includes(' token in YAML stream')) continue
-    // MULTILINE_IMPLICIT_KEY is more specific than the first error.
-    if (byLine.has(lineStart) && code !== 'MULTILINE_IMPLICIT_KEY') continue
+    if (byLine.size > 0 && FOLLOWS.test(message)) continue
+    // MULTILINE_IMPLICIT_KEY is more specific than the first error, except after the end of a value.
+    const known = byLine.get(lineStart)?.message
+    if (known === AFTER_END || (known !== undefined && code !== 'MULTILINE_IMPLICIT_KEY')) continue
     byLine.set(lineStart, {
       offset,
       message:
@@ -44,6 +45,12 @@ export const syntaxProblems = (
   }
   return [...byLine.values()]
 }
+
+/** Errors that another one causes. */
+const FOLLOWS = /^Unexpected .* token in YAML stream|^Implicit map keys need to be followed by map values$/
+
+const AFTER_END =
+  'this follows the end of a quoted string, a list or a mapping; put all of it in quotes, or use "|" and the next lines'
 
 /** The character that would end a string, list or mapping, if the message says that it is missing. */
 const unclosed = (message: string): string | undefined =>
@@ -89,6 +96,10 @@ const explained = (code: YAMLParseError['code'], message: string, character: str
       return 'the next line is indented more than the key before it; align them'
     case 'UNEXPECTED_TOKEN':
       return unexpected(message, character)
+    case 'MISSING_CHAR':
+      return message.startsWith('Missing ,')
+        ? `a "," or ":" is missing before this "${character}"; add it, or put all of it in quotes`
+        : lowered(message)
     case 'TAB_AS_INDENT':
       return 'this line is indented with a tab; indent with spaces, not tabs'
     case 'BAD_INDENT':
@@ -104,8 +115,8 @@ const explained = (code: YAMLParseError['code'], message: string, character: str
 const lowered = (message: string): string => message.charAt(0).toLowerCase() + message.slice(1)
 
 const unexpected = (message: string, character: string): string => {
-  if (message.startsWith('Not a YAML token')) {
-    return '"|" and ">" must end their line; begin the string on the next line'
+  if (/^Not a YAML token|^Block scalar header includes extra characters/.test(message)) {
+    return '"|" and ">" must end their line; begin the string on the next line, or put it in quotes'
   }
   if (message.startsWith('Unexpected block-seq-ind on same line')) {
     return 'a string that begins with "- " needs quotes; a list starts on the next line'
@@ -113,9 +124,7 @@ const unexpected = (message: string, character: string): string => {
   if (/^Unexpected flow-(seq|map)-end /.test(message)) {
     return `this "${character}" ends nothing; remove it, or put the string in quotes`
   }
-  return message.endsWith('at node end')
-    ? 'this follows the end of a quoted string, a list or a mapping; put all of it in quotes, or use "|" and the next lines'
-    : message
+  return message.endsWith('at node end') ? AFTER_END : message
 }
 
 const begins = (character: string, why: string): string =>

@@ -12,9 +12,11 @@ import * as Variable from './Variable.js'
 import type { Action, Argument, ChecksEntry, GroupEntry, StepEntry, WorkflowFile } from './WorkflowFile.js'
 import { captureOf, placed } from './WorkflowFile.js'
 
+/** `elsewhere`: how to do without a variable, if its name cannot be one. */
 interface Named {
   readonly at: Position
   readonly name: string
+  readonly elsewhere?: string
 }
 
 /** Returns whether a variable is set at a place in the file. */
@@ -27,11 +29,12 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
   const captured = placed(file.steps).flatMap(({ step }) => captureOf(step) ?? [])
   const all = new Set([...given, ...captured, ITEM])
   const look = (names: ReadonlyArray<Named>, scope: Scope): void => {
-    for (const { at, name } of names) {
+    for (const one of names) {
+      const { at, name } = one
       if (scope(name)) continue
       // Only listed problems need advice.
       const isListed = problems.length < MAX_SHOWN
-      problems.push({ at, message: isListed ? messageFor(file, name, [...all].filter(scope)) : unknown(name) })
+      problems.push({ at, message: isListed ? messageFor(file, one, [...all].filter(scope)) : unknown(name) })
     }
   }
   const visit = (step: StepEntry, scope: Scope): void => {
@@ -69,7 +72,9 @@ const checksIn = (step: StepEntry): ChecksEntry | undefined => (step._tag === 'W
 
 /** What a step uses before it ends: its items, its commands, and the checks `before`. */
 const atStart = (step: StepEntry): ReadonlyArray<Named> => [
-  ...(step._tag === 'Map' && step.forEach._tag === 'Variable' ? [step.forEach] : []),
+  ...(step._tag === 'Map' && step.forEach._tag === 'Variable'
+    ? [{ ...step.forEach, elsewhere: 'name another, or write the list here' }]
+    : []),
   ...(step._tag === 'Task' ? inAction(step.action) : []),
   ...(checksIn(step)?.before.flatMap(inAction) ?? [])
 ]
@@ -92,13 +97,17 @@ const unknown = (name: string): string => `unknown variable "${name}"`
 
 const ELSEWHERE = 'read it from the environment, or use "shell"'
 
-const messageFor = ({ input, secrets }: WorkflowFile, name: string, known: ReadonlyArray<string>): string => {
+const messageFor = (
+  { input, secrets }: WorkflowFile,
+  { name, elsewhere = ELSEWHERE }: Named,
+  known: ReadonlyArray<string>
+): string => {
   if (secrets.includes(name))
     return `"${name}" is a secret, and other users can see the arguments of a command; ${ELSEWHERE}`
   const why = Variable.objection(name)
   if (O.isSome(why)) {
     const bare = name.replace(/^\$/, '')
-    const remedy = bare !== name && O.isNone(Variable.objection(bare)) ? `write "${bare}"` : ELSEWHERE
+    const remedy = bare !== name && O.isNone(Variable.objection(bare)) ? `write "${bare}"` : elsewhere
     return `"${name}" cannot be a variable: ${why.value}; ${remedy}`
   }
   if (Object.hasOwn(input, name)) return `${unknown(name)}. The run keeps its input, which does not set it`

@@ -21,13 +21,18 @@ const scalar = <A>(expected: string, json: JsonObject, read: (value: Scalar['val
   json: () => json
 })
 
-/** No command and no environment can hold a NUL character. `expected`: for messages, with what else the key takes; `ifEmpty`: for an empty string. */
-export const textOr = (expected: string, ifEmpty = 'must not be empty'): Schema<string> => ({
+/**
+ * No command and no environment can hold a NUL character. For messages: `expected`, with what else the key takes; `ifEmpty`; and `remedy` for what
+ * YAML reads as a number or boolean.
+ */
+export const textOr = (
+  expected: string,
+  { ifEmpty = 'must not be empty', remedy = '; put it in quotes' } = {}
+): Schema<string> => ({
   decode: (reading, entry) => {
     const { key, value: node } = entry
     const text = node._tag === 'Scalar' ? node.value : undefined
-    // YAML reads some strings without quotes as numbers or booleans.
-    const hint = text === undefined || text === null ? '' : '; put it in quotes'
+    const hint = text === undefined || text === null ? '' : remedy
     if (typeof text !== 'string') return wrong(reading, entry, expected, hint)
     const problem = text.trim() === '' ? ifEmpty : text.includes('\0') ? 'contains a NUL character' : undefined
     return problem === undefined ? text : void reading.report(node.at, `"${key}" ${problem}`)
@@ -38,7 +43,8 @@ export const textOr = (expected: string, ifEmpty = 'must not be empty'): Schema<
 export const text = textOr('a string')
 
 /** An entry of a list. `what`: the kind of names, for messages. */
-export const nameIn = (what: string): Schema<string> => textOr(`a list of ${what}`, 'must not list an empty name')
+export const nameIn = (what: string): Schema<string> =>
+  textOr(`a list of ${what}`, { ifEmpty: 'must not list an empty name' })
 
 /** `what`: the kind of name, for messages. */
 export const variable = (schema: Schema<string>, what: string): Schema<string> =>

@@ -230,11 +230,14 @@ const groups: Schema<ReadonlyArray<GroupEntry>> = limited(
 const items: Schema<ForEach> = either(
   isList,
   mapped(list(json), (values): ForEach => ({ _tag: 'List', values })),
-  mapped(textOr('a string (a variable) or a list'), (name, _, { value: { at } }): ForEach => ({
-    _tag: 'Variable',
-    at,
-    name
-  }))
+  mapped(
+    textOr('the name of a variable or a list, such as [1, 2]', { remedy: '' }),
+    (name, _, { value: { at } }): ForEach => ({
+      _tag: 'Variable',
+      at,
+      name
+    })
+  )
 )
 
 const waveFields = {
