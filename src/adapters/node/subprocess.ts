@@ -45,7 +45,7 @@ export interface Command {
   readonly graceMillis: number
   /** The most bytes of standard output to keep. */
   readonly captureBytes: number
-  /** Values to redact: in all output `***` replaces each of 4 or more characters, each such line of one, and their forms with JSON escapes. */
+  /** Values to redact: in all output `***` replaces each value, and each line of one, of at least 4 characters, also with JSON escapes. */
   readonly secrets?: ReadonlyArray<string>
   /** Receives every piece of output as it arrives. Must not throw. */
   readonly onOutput: (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void

@@ -255,7 +255,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'prune',
     args: [],
     summary: 'delete the state of completed and cancelled runs',
-    text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than do not protect, and what is left of runs that never started. Asks before it deletes runs; in a pipe needs --yes. Exits with 5 if one is damaged but readable, or cannot be deleted.',
+    text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than (at least one of them) do not protect, and what is left of runs that never started. Asks before it deletes runs; in a pipe needs --yes. Exits with 5 if one is damaged but readable, or cannot be deleted.',
     flags: [
       ...words({
         '--keep <n>': "keep each workflow's n runs that changed last",
