@@ -61,7 +61,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
       return [
         error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
           ? 'Cannot run this workflow:'
-          : `Cannot ${error.forking === true ? 'fork' : 'resume'} this run:`,
+          : `Cannot ${error.verb ?? 'resume'} this run:`,
         ...describeProblems(error.problems).map((one) => `  ${one}`),
         ...remediesOf(error.problems)
       ]
