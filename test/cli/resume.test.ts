@@ -159,8 +159,8 @@ describe('the chosen workflow', () => {
     await failedRun('r')
     await place.dogear(['cancel', 'r'])
     await place.shell('mv w.yml moved.yml')
-    for (const flag of ['--reopen', '--force']) {
-      const { code, stderr } = await place.dogear(['resume', 'r', flag])
+    for (const words of [['resume'], ['resume', '--reopen'], ['resume', '--force'], ['plan']]) {
+      const { code, stderr } = await place.dogear([...words, 'r'])
       expect([code, stderr]).toEqual([
         2,
         'dogear: Cannot read workflow w.yml: the file does not exist\nRun r was started from it; restore it, then resume\n'
