@@ -1081,6 +1081,24 @@ test('if an edit drops a group of a wave, the printed acceptance does not promis
   expect(linesOf(stderr)).toContain('To accept the change and keep the results of "b/x" and drop those of "b/y":')
 })
 
+test.each([
+  ['b', 'drop the results of "a", whose evidence is missing:'],
+  ['c', 'drop the results of "a", "b" (the evidence of "a" is missing):']
+])(
+  'the printed acceptance of an edit says which missing evidence drops results, up to step %s',
+  async (fails, what) => {
+    const shellOf = (name: string): string => (name === fails ? 'test -e go' : `echo > f-${name}`)
+    const flow = (of: string): string =>
+      `steps: [{ name: a, shell: ${of}, artifacts: [f-a] }, { name: b, shell: ${shellOf('b')} }, { name: c, shell: ${shellOf('c')} }]`
+    within({ 'w.yml': flow('echo > f-a') })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('w.yml', flow('printf a > f-a'))
+    await place.shell('rm f-a')
+    const { stderr } = await place.dogear(['resume', 'r'])
+    expect(linesOf(stderr)).toContain(`To accept the change and ${what}`)
+  }
+)
+
 test('a removed step in doubt does not hide the remedy for another edit', async () => {
   const was = `steps:
   - { name: a, shell: 'true' }
