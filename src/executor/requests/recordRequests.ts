@@ -109,7 +109,7 @@ export const readCancel = async (environment: Environment, runId: string): Promi
   return E.isLeft(all) ? undefined : all.right.find((one) => one._tag === 'Cancel')
 }
 
-/** Records a cancel request that was left for an earlier owner, after the changes `before`. `None`: there is no request, or the run can no longer be cancelled. */
+/** Records a cancel request for an earlier owner, after the changes `before`. `None`: there is none, or the run can no longer be cancelled. */
 export const recordCancelIfAsked = async (
   environment: Environment,
   claim: Claim,
