@@ -22,8 +22,8 @@ export interface Completed<Outputs = unknown> {
 }
 
 /**
- * A step failed. A resume starts at this step. `retryable`: all errors look transient. `notRetried`: the failed units whose `retry` was not spent,
- * because their error is permanent.
+ * A step failed. `step`: the top-level step, at which a resume starts. `retryable`: all errors look transient. `notRetried`: the failed units whose
+ * `retry` was not spent, because their error is permanent.
  */
 export interface Failed {
   readonly _tag: 'Failed'

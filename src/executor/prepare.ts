@@ -171,8 +171,9 @@ const askForConsent = async (
   const { from, lost } = stored.found
   report(environment, { _tag: 'CheckpointRecovered', runId, from, lost })
   try {
-    const user = (await options.onRecovered?.({ runId, from, lost, checkpoint })) ?? O.none
-    if (O.isNone(user)) return recoveryRefused(runId, stored.found)
+    if (options.onRecovered === undefined) return recoveryRefused(runId, stored.found)
+    const user = (await options.onRecovered({ runId, from, lost, checkpoint })) ?? O.none
+    if (O.isNone(user)) return recoveryRefused(runId, stored.found, new Error('it returned nothing'))
     if (!isText(user.value)) return recoveryRefused(runId, stored.found, noName(user.value))
     const at = timestamp(environment.clock.now())
     return E.right([{ _tag: 'Recovered', at, from, lost, agreedBy: user.value }])
@@ -182,5 +183,4 @@ const askForConsent = async (
 }
 
 /** An untyped caller may refuse with `false`. */
-const noName = (given: unknown): TypeError =>
-  new TypeError(`onRecovered must return a name or nothing, not ${kindOf(given)}`)
+const noName = (given: unknown): TypeError => new TypeError(`it must return a name or nothing, not ${kindOf(given)}`)

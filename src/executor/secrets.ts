@@ -120,7 +120,7 @@ export const withoutSecrets = (
 
 const NO_FIELD = 'no field with the name of a secret, because the input is stored; leave it out'
 
-/** Redacts an event. Checkpoints in it are redacted already. */
+/** Redacts an event. The state in `CheckpointSaved` is redacted already. */
 const redactedEvent = (redaction: Redaction.Redaction, event: Event): Event => {
   switch (event._tag) {
     case 'RunPlanned':
@@ -149,7 +149,7 @@ const redactedTexts = (
   ...more.map((one) => Redaction.text(redaction, one))
 ]
 
-/** The record is redacted already; the output of an answer may not be. */
+/** Records are redacted already; the output of an answer, also as a variable, and a new input may not be. */
 const redactedPlan = (redaction: Redaction.Redaction, plan: ResumePlan): ResumePlan => ({
   ...plan,
   decisions: plan.decisions.map((one) =>

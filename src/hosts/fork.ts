@@ -161,8 +161,7 @@ const firstRevisionOf = async (
   if (E.isLeft(given)) return given
   const wanted = optionsWithInput(old, { ...answers, fromStep, reopen: true }, given.right)
   if (E.isLeft(wanted)) return wanted
-  const planned = await planRecorded(old, wanted.right)(secured.right)()
-  if (E.isLeft(planned) && planned.left._tag === 'PlanError') return E.left({ ...planned.left, forking: true })
+  const planned = await planRecorded(old, wanted.right, 'fork')(secured.right)()
   const accepted = E.isLeft(planned) ? planned : requireNoQuestions(planned.right)
   if (E.isLeft(accepted)) return accepted
   const at = timestamp(environment.clock.now())

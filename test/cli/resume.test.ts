@@ -159,8 +159,8 @@ describe('the chosen workflow', () => {
     await failedRun('r')
     await place.dogear(['cancel', 'r'])
     await place.shell('mv w.yml moved.yml')
-    for (const flag of ['--reopen', '--force']) {
-      const { code, stderr } = await place.dogear(['resume', 'r', flag])
+    for (const words of [['resume'], ['resume', '--reopen'], ['resume', '--force'], ['plan']]) {
+      const { code, stderr } = await place.dogear([...words, 'r'])
       expect([code, stderr]).toEqual([
         2,
         'dogear: Cannot read workflow w.yml: the file does not exist\nRun r was started from it; restore it, then resume\n'
@@ -1080,6 +1080,24 @@ test('if an edit drops a group of a wave, the printed acceptance does not promis
   const { stderr } = await place.dogear(['resume', 'r'])
   expect(linesOf(stderr)).toContain('To accept the change and keep the results of "b/x" and drop those of "b/y":')
 })
+
+test.each([
+  ['b', 'drop the results of "a", whose evidence is missing:'],
+  ['c', 'drop the results of "a", "b" (the evidence of "a" is missing):']
+])(
+  'the printed acceptance of an edit says which missing evidence drops results, up to step %s',
+  async (fails, what) => {
+    const shellOf = (name: string): string => (name === fails ? 'test -e go' : `echo > f-${name}`)
+    const flow = (of: string): string =>
+      `steps: [{ name: a, shell: ${of}, artifacts: [f-a] }, { name: b, shell: ${shellOf('b')} }, { name: c, shell: ${shellOf('c')} }]`
+    within({ 'w.yml': flow('echo > f-a') })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('w.yml', flow('printf a > f-a'))
+    await place.shell('rm f-a')
+    const { stderr } = await place.dogear(['resume', 'r'])
+    expect(linesOf(stderr)).toContain(`To accept the change and ${what}`)
+  }
+)
 
 test('a removed step in doubt does not hide the remedy for another edit', async () => {
   const was = `steps:

@@ -158,7 +158,7 @@ steps:
     expect(stdout).toContain('\ny: resume it. n: start a new run. a: abort\n')
   })
 
-  test('a run whose id is in use is offered, and the answer "no" leaves it unchanged', async () => {
+  test('if the id of a run is in use, its resume is offered, and the answer "no" leaves it unchanged', async () => {
     await withFailedRun()
     const asked = onTerminal(['run', 'w.yml', '--id', 'first'])
     const { code, stdout } = await answering(asked, [offer, 'n\n'])

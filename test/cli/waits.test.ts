@@ -184,7 +184,7 @@ test('a run that sleeps exits with 75 and prints when to resume it with which co
   expect(place.read('log')).toBe('before\n')
 })
 
-test('a pause of a run that sleeps prints only when to resume the run', async () => {
+test('pausing a run that sleeps prints one hint: the time and the command to resume it', async () => {
   await started(nap('14d'))
   expect(linesOf((await place.dogear(['pause', 'r-1'])).stderr)).toEqual([
     expect.stringMatching(/^Resume at \S+Z or later with:$/),

@@ -459,7 +459,7 @@ steps:
     expect(place.exists('.dogear/workspaces/_steps/r')).toBe(false)
   })
 
-  test('a fresh folder with commit checks is refused', async () => {
+  test('a step with a fresh folder and commit checks is refused', async () => {
     place = sandbox({ 'w.yml': 'name: w\nsteps: [{ shell: "true", workspace: fresh, expect: { commits: 1 } }]' })
     const { code, stderr } = await dogear(['run', 'w.yml'])
     expect(code).toBe(2)

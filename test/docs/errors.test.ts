@@ -52,7 +52,7 @@ describe('docs/errors.md', () => {
     for (const edit of literals('domain/plan/PlanProblem.ts', 'PlanProblem', 'edit')) expect(changed).toContain(edit)
   })
 
-  test('docs/errors.md lists the type of each refused value', () => {
+  test('docs/errors.md lists each error of a refused value', () => {
     const refused = [
       ...literals('domain/checkpoint/RunId.ts', 'InvalidRunId'),
       ...literals('domain/workflow/RetryPolicy.ts', 'InvalidRetryPolicy'),

@@ -69,7 +69,7 @@ describe('the path of a unit', () => {
     assert.deepEqual(found, expected)
   })
 
-  test('a path keeps plain names, and escapes all other characters', () => {
+  test('a path keeps plain characters of a name, and escapes all others', () => {
     assert.equal(joined(['checks', 'unit-1.x_Y']), 'checks/unit-1.x_Y')
     assert.equal(joined(['pages', 'a/b', 'ü', '€', '']), 'pages/a%2Fb/%FC/%u20AC/%')
   })

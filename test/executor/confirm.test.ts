@@ -145,7 +145,8 @@ describe('a step that is not idempotent and may have taken effect', () => {
     )
     const none = { ...error, waiting: [] }
     assert.equal(describeError(none), 'Cannot answer "ship" of run r: it needs no answer (not started); resume the run')
-    refused(await answering(world, 'pay/charge', KEEP), 'PlanError')
+    const wrong = refused(await answering(world, 'pay/charge', KEEP), 'PlanError')
+    assert.match(describeError(wrong), /^Cannot answer this run:\n/)
     assert.equal((await storedIn(world)).revision, before)
   })
 

@@ -61,7 +61,7 @@ describe('an edit of a run that was killed in a task whose sub-step had failed',
   })
 })
 
-test('an output that sets a variable which an edit captures completes the record, and nothing runs again', async () => {
+test('the option outputs supplies a variable that an edit captures: the record is completed, and nothing runs again', async () => {
   const options = { id: 'r', storage: memoryStorage() }
   let ran = 0
   const flow = (capture: { readonly capture?: string }) =>

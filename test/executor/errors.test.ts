@@ -200,9 +200,15 @@ describe('the message of an error', () => {
     ],
     [
       'RecoveryRefused',
-      { _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 },
+      { _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: undefined },
       /; to continue from it, resume with the option `onRecovered`, a function that returns the name of the user who agrees\. Nothing was changed$/,
       /--/
+    ],
+    [
+      'RecoveryRefused by `onRecovered`',
+      { _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: new Error('the terminal was closed') },
+      /; `onRecovered` did not agree: the terminal was closed\. Nothing was changed$/,
+      /--|resume with/
     ],
     [
       'an input without fromStep',

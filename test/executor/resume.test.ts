@@ -455,12 +455,16 @@ describe('stored content', () => {
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const before = await stored(memoryStorage(world.data))
     world.log.length = 0
-    const refusals = [{}, { onRecovered: () => Promise.resolve(O.none) }]
-    for (const options of refusals) {
+    const refusals = [
+      [{}, undefined],
+      [{ onRecovered: () => Promise.resolve(O.none) }, 'it returned nothing']
+    ] as const
+    for (const [options, why] of refusals) {
       const process = newProcess(world, { around: recovered('Recovered') })
       const error = await process.perform(resume(five(world.log), 'r', options))
-      const { from, lost } = refused(error, 'RecoveryRefused')
+      const { from, lost, cause } = refused(error, 'RecoveryRefused')
       assert.deepEqual([from, lost], ['revision 3', 'the last 2 revisions'])
+      assert.equal(cause instanceof Error ? cause.message : cause, why)
       assert.deepEqual(
         process.events.map(({ _tag }) => _tag),
         ['CheckpointRecovered']
@@ -514,7 +518,7 @@ describe('stored content', () => {
     const process = newProcess(world, { around: recovered('Recovered') })
     const onRecovered = () => Promise.resolve(O.some(false as unknown as string))
     const { cause } = refused(await process.perform(resume(five(world.log), 'r', { onRecovered })), 'RecoveryRefused')
-    assert.match(String(cause), /onRecovered must return a name or nothing, not the boolean false/)
+    assert.match(String(cause), /it must return a name or nothing, not the boolean false/)
   })
 
   test('after consent to a recovered state, a step that is not idempotent needs confirmation if it may have run since', async () => {

@@ -6,8 +6,8 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
-import type { CheckpointStorage, Json } from '../../src/index.js'
-import { renderRun, viewRun as viewRunOf } from '../../src/index.js'
+import type { CheckpointStorage, Json, StorageError } from '../../src/index.js'
+import { renderRun, runChanges, viewRun as viewRunOf } from '../../src/index.js'
 import { isRunFailure, listRuns, run, runOutcome, start, viewRun, workflow } from '../../src/promise/index.js'
 
 const greet = workflow('greet').step('hello', () => 'hello')
@@ -17,6 +17,25 @@ const threeRuns = async (): Promise<CheckpointStorage> => {
   for (const id of ['a', 'b', 'c']) await run(greet, { id, storage })
   return storage
 }
+
+describe('runChanges', () => {
+  const changesOf = async (error: StorageError) => {
+    const storage = memoryStorage()
+    await run(greet, { id: 'r', storage })
+    return runChanges('r')(nodeEnvironment({ ...storage, loadRevision: () => TE.left(error) }))()
+  }
+
+  test('runChanges leaves out the changes of a damaged revision', async () => {
+    const changes = await changesOf({ _tag: 'Corrupt', runId: 'r', where: 'r', why: 'no checkpoint' })
+    assert.ok(E.isRight(changes))
+    assert.equal(changes.right.size, 0)
+  })
+
+  test('runChanges fails if the store cannot be read', async () => {
+    const error = { _tag: 'ReadFailed', where: 'r', operation: 'read', code: 'EIO', cause: undefined } as const
+    assert.deepEqual(await changesOf(error), E.left(error))
+  })
+})
 
 describe('listRuns with promises', () => {
   test('listRuns pages through all runs by id', async () => {

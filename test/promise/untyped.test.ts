@@ -451,10 +451,10 @@ describe('options of steps', () => {
       'sleep of "q" must be { millis } or { until }, not the number 500'
     ],
     ['a sleep with null', (w) => w['sleep']?.('q', null), 'sleep of "q" must be { millis } or { until }, not null'],
-    ...['1969-12-31T23:59:59Z', new Date(8.64e15)].map((until): (typeof steps)[number] => [
+    ...['1969-12-31T23:59:59Z', '2026-01-02T03:04:05', new Date(8.64e15)].map((until): (typeof steps)[number] => [
       `a sleep until ${String(until)}`,
       (w) => w['sleep']?.('q', { until }),
-      'sleep.until of "q" must be a Date, or a time like 2026-01-02T03:04:05Z, from 1970 to 9999'
+      'sleep.until of "q" must be a Date, or a time with its zone, like 2026-01-02T03:04:05Z, from 1970 to 9999'
     ]),
     [
       'a misspelled field of a retry',

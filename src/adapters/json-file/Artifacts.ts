@@ -51,8 +51,8 @@ const HEAD_BYTES = 4_096
 
 /**
  * Artifacts below the root of a {@link jsonFileStorage}, in the folders of its runs; removing a run deletes its
- * artifacts. A put is complete or absent even after a crash, and durable when it resolves. Any number of processes may
- * use the same root.
+ * artifacts. A put takes effect completely or not at all, even after a crash, and is durable when it resolves. Any
+ * number of processes may use the same root.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

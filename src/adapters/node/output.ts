@@ -41,7 +41,8 @@ export const keepTail = (limitBytes: number): OutputBuffer => {
   }
 }
 
-/** UTF-8: one byte below 0x80, or a lead byte from 0xC0 and one to three bytes from 0x80 to 0xBF. */
+// A character in UTF-8 is one byte below 0x80, or a lead byte from 0xC0 and one to three bytes from 0x80 to 0xBF.
+
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x80 && byte < 0xc0
 
 const lengthFrom = (lead: number): number => (lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1)

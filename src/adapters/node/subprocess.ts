@@ -78,8 +78,8 @@ export interface NotStarted {
 }
 
 /**
- * Runs commands. A task resolves when its command has ended and, if it was aborted, no process of its group lives. It
- * does not wait for processes that a command leaves in the background and ends them only on abort.
+ * Runs commands. A task resolves when its command has ended and, if it was aborted, no process of its group lives, or
+ * 2 s after SIGKILL. It does not wait for processes that a command leaves in the background and ends them only on abort.
  *
  * @category model
  */

@@ -32,7 +32,7 @@ export interface Granted {
 
 type Attempt = E.Either<Failure<UnsupportedFormat | HeldBy>, { readonly epoch: number; readonly key: string }>
 
-/** Claims a run, then reads it: one statement would see what was stored before it waited for the row. */
+/** Claims a run, then reads it: one statement would see what was stored (its snapshot) before it waited for the row. */
 export const claim = async (
   keeper: ClaimKeeper,
   runId: string,
@@ -88,8 +88,8 @@ const MOST_ROUNDS = 100
 const NOW = `to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /**
- * Takes the row if no process holds it, or if its holder is still the one that was just judged, and the tables are not newer than this
- * package. The epoch is incremented under the lock of the row.
+ * Takes the row if no process holds it, if an earlier try of this claim has taken it, or if its holder is still the one that was just judged; and
+ * if the tables are not newer than this package. The epoch is incremented under the lock of the row.
  */
 const take = ({
   database

@@ -1,4 +1,4 @@
-/** Proves to other processes that this one lives: by a lock that its connection holds, or by a lease on the server's clock. */
+/** Keeps other processes from counting this one as dead: by a lock that its connection holds, or by a lease on the server's clock. */
 import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Database } from './Database.js'
@@ -8,18 +8,18 @@ import { clientOf, rowsOf } from './Driver.js'
 import type { Failure } from './Failure.js'
 import { failureOf, refusal } from './Failure.js'
 
-/** Proves that this process lives, by a key in the row of each of its claims. The key may change, and is then written into these rows. */
+/** Keeps this process from counting as dead, by a key in the row of each of its claims. The key may change, and is then written into these rows. */
 export interface Liveness {
-  /** Returns a key with which others find this process alive. */
+  /** Returns a key that keeps others from counting this process as dead: behind a lock they find it alive, behind a lease undecided. */
   readonly key: () => Promise<E.Either<Failure, string>>
   /** The key; undefined if there is none, or if this process knows that the key is no longer valid. */
   readonly current: () => string | undefined
-  /** Renews or checks the proof. After a transient failure the process may need a new key; any other failure ends all claims. */
+  /** Renews or checks the key. Afterwards, if `current()` is undefined, the process needs a new one. A permanent failure ends all claims. */
   readonly beat: () => Promise<E.Either<Failure, void>>
   readonly close: () => Promise<void>
 }
 
-/** A key that no other process generates. */
+/** A key that another process is unlikely to generate. */
 const newKey = (): string => randomBytes(8).readBigInt64BE().toString()
 
 // --- locks
@@ -116,7 +116,7 @@ const connect = async (
 
 // --- leases
 
-/** One row says until when this process counts as alive; `beat` renews it. */
+/** One row says until when others may not count this process as dead; `beat` renews it. */
 export const leaseLiveness = (database: Database, leaseMillis: number): Liveness => {
   const leases = database.table('leases')
   let key: string | undefined

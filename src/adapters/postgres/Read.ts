@@ -31,7 +31,7 @@ const query = (database: Database, columns: string, which: string): string =>
   SELECT r.*, r.head::text AS head, ${COLUMNS} FROM r LEFT JOIN ${database.table('revisions')} v ON v.run = r.id AND v.revision <= r.head AND ${which}
   ORDER BY v.revision`
 
-/** The revision of the newest base that `condition` allows, as a subquery. */
+/** The revision of the newest base (a row with a checkpoint) that `condition` allows, as a subquery. */
 const newestBase = (database: Database, condition: string): string =>
   `(SELECT max(b.revision) FROM ${database.table('revisions')} b WHERE b.run = $1 AND b.checkpoint IS NOT NULL AND ${condition})`
 
@@ -88,8 +88,8 @@ export const newest = async (
 }
 
 /**
- * Repeats a read that finds a dead holder until that holder was dead before the read: one that saved, released the run and ended after its
- * row was read would count as dead, with an old checkpoint.
+ * Repeats a read that finds a dead holder, because the holder may have saved, released the run and ended after its row was read: the checkpoint
+ * would be an old one. A holder that an earlier round found dead has saved nothing since.
  */
 const readSettled = async <A>(
   { holderOf }: ClaimKeeper,

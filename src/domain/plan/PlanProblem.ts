@@ -101,9 +101,9 @@ export type PlanProblem =
       readonly evidence?: true
     }
 
-/** All problems of a plan. `forking`: of the plan of a fork. */
+/** All problems of a plan. `verb`: what it was for, default a resume. */
 export interface PlanError {
   readonly _tag: 'PlanError'
   readonly problems: ReadonlyNonEmptyArray<PlanProblem>
-  readonly forking?: true
+  readonly verb?: 'fork' | 'answer'
 }

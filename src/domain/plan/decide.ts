@@ -90,8 +90,8 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
 }
 
 /**
- * Detects a unit that is new or of another kind, and runs only after confirmation: at, around or inside the path of a sub-step that completed, if
- * either is not idempotent, or of one that may have taken effect.
+ * Detects a unit that is new or of another kind, at, around or inside the path of a sub-step that acted. It runs only after confirmation if the
+ * sub-step may have taken effect, or if it completed and one of the two is not idempotent.
  */
 const replacesCall = (context: PlanContext, { unit, step, stepIndex, record }: Placed<Step>): boolean => {
   const { calls, around } = isIdempotent(step) ? context.acted.once : context.acted.all
@@ -101,7 +101,7 @@ const replacesCall = (context: PlanContext, { unit, step, stepIndex, record }: P
   return was === undefined || !hasSameResult(was, step)
 }
 
-/** The decisions for the parts of a map that was just expanded: the map's own, for each part. */
+/** The decisions for the parts of a map that was just expanded. Each part runs: for the reason of the map if that runs, else as not started. */
 export const decideItems = (
   { stepIndex, unit, ...decision }: Decision,
   { each }: MapStep,
@@ -173,7 +173,7 @@ const decideAsTask = (context: PlanContext, map: Placed<MapStep>, out: Planned):
     accepts: acceptsNoOutput
   }
   const isInside = (one: Unit): boolean => isWithin(one, unit)
-  // Unless the map runs again, its items are unknown, so a wait inside it belongs to a unit that an edit replaced.
+  // A map that does not run again was never expanded here, so a wait inside it is that of a unit that an edit replaced.
   const waiting = rerunReason(context, map) === undefined ? [] : Units.within(context.checkpoint.pending, unit)
   // Prefers a job, the only wait with an effect outside: running the map again would submit it twice.
   const pending = waiting.find(({ _tag }) => _tag === 'Job') ?? waiting[0]
@@ -276,7 +276,10 @@ const decideEach = (
   return { decisions, isDone }
 }
 
-/** The changed evidence of a composite itself: kept, in need of an answer, or in question. */
+/**
+ * The changed evidence of a composite itself. `kept`: accepted; `changedByUser`: a user's change that a run of the composite would overwrite;
+ * `isOpen`: the plan asks about it even if nothing else makes it run.
+ */
 interface OwnEvidence {
   readonly kept: Kept | undefined
   readonly changedByUser: EvidenceChanged | undefined
@@ -306,8 +309,9 @@ const decideByEvidence = (
 }
 
 /**
- * Derives the decision of a composite: for a sequence that of its next part, for a wave or map the most significant one. A composite whose parts
- * are all skipped is skipped, too. If their records stand (`isDone`) and it has no record itself, it runs, only to record that it completed.
+ * Derives the decision of a composite: a question of any part; else for a sequence the decision of its next part, for a wave or map the first of
+ * `Retry`, `Run` and `Poll` that a part has. A composite whose parts are all skipped is skipped, too. If their records stand (`isDone`) and it has
+ * no record itself, it runs, only to record that it completed.
  */
 const compositeDecision = (
   context: PlanContext,

@@ -65,8 +65,8 @@ export interface Unconfirmed {
 }
 
 /**
- * The stored state was recovered from damage, and `onRecovered` did not agree to continue. Nothing was changed. `cause`: what `onRecovered` threw,
- * or a `TypeError` if it returned something else than a name or nothing.
+ * The stored state was recovered from damage, and no `onRecovered` agreed to continue. Nothing was changed. `cause`: what `onRecovered` threw, or an
+ * `Error` that says that it returned nothing or no name; undefined if the call has no such function.
  */
 export interface RecoveryRefused {
   readonly _tag: 'RecoveryRefused'

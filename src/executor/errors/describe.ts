@@ -6,6 +6,7 @@ import type { Confirm } from '../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../domain/plan/PlanProblem.js'
 import { answersTo, wouldOverwrite } from '../../domain/plan/Plan.js'
 import { listed } from '../../domain/data/listed.js'
+import * as StepError from '../../domain/data/StepError.js'
 import { describeOption } from '../../domain/data/Options.js'
 import { expectedAt } from '../../domain/data/Malformed.js'
 import { printableLines } from '../../domain/explain/printable.js'
@@ -60,7 +61,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
       return [
         error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
           ? 'Cannot run this workflow:'
-          : `Cannot ${error.forking === true ? 'fork' : 'resume'} this run:`,
+          : `Cannot ${error.verb ?? 'resume'} this run:`,
         ...describeProblems(error.problems).map((one) => `  ${one}`),
         ...remediesOf(error.problems)
       ]
@@ -145,7 +146,7 @@ const sentence = (error: SingleLine): string => {
     case 'PlanChanged':
       return `The plan is not the reviewed one: its hash is ${error.found}, not ${error.expected}; review it again`
     case 'RecoveryRefused':
-      return `${describeLoss(error)}; to continue from it, resume with the option \`onRecovered\`, a function that returns the name of the user who agrees`
+      return `${describeLoss(error)}; ${consentOf(error)}`
     case 'TreeUnreadable':
       return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); ${error.code === 'NO_STORE' ? 'set `artifacts` in the environment' : 'fix its permissions (or git)'}`
     case 'NoWorkspaces':
@@ -182,6 +183,11 @@ const sentence = (error: SingleLine): string => {
 /** Describes the damage to a state; the command adds its own remedy. */
 export const describeLoss = ({ runId, from, lost }: RecoveryRefused): string =>
   `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}`
+
+const consentOf = ({ cause }: RecoveryRefused): string =>
+  cause === undefined
+    ? 'to continue from it, resume with the option `onRecovered`, a function that returns the name of the user who agrees'
+    : `\`onRecovered\` did not agree: ${StepError.fromUnknown(cause).message}`
 
 /** Describes a missing workspace; the command adds its own remedy. */
 export const describeMissing = ({ runId, path, missing }: WorkspaceMissing): ReadonlyArray<string> => {

@@ -228,8 +228,8 @@ export interface JobSpec<Context, C> extends TaskOptions<Context, C> {
 }
 
 /**
- * How long a step sleeps: this number of milliseconds from its start, or until a time, a `Date` or ISO 8601 string. The wake time is recorded when
- * the step starts, and survives crashes and edits.
+ * How long a step sleeps: this number of milliseconds from its start, or until a time, a `Date` or ISO 8601 string with its zone. The wake time is
+ * recorded when the step starts, and survives crashes and edits.
  */
 export type Sleep = { readonly millis: number } | { readonly until: Date | string }
 

@@ -23,7 +23,7 @@ export const sleepOf = (sleep: Sleep): E.Either<OptionProblem, StartWait> => {
   const at = millisOf(until)
   return at >= 0 && at <= LATEST
     ? E.right(() => ({ _tag: 'Timer', wakeAt: isoTime(at) }))
-    : E.left({ option: 'sleep.until', expected: 'a Date, or a time like 2026-01-02T03:04:05Z, from 1970 to 9999' })
+    : E.left({ option: 'sleep.until', expected: UNTIL })
 }
 
 /** Returns the milliseconds since 1970 of a Date or an ISO 8601 string; NaN for anything else. */
@@ -49,6 +49,8 @@ export const waitForOf = (waitFor: WaitFor, more: OptionTable = {}): E.Either<Op
 
 /** The start of the last day whose year has four digits: times with longer years do not compare as strings. */
 const LATEST = Date.UTC(9999, 11, 31)
+
+const UNTIL = 'a Date, or a time with its zone, like 2026-01-02T03:04:05Z, from 1970 to 9999'
 
 export const MAX_WAIT_MILLIS = 31_557_600_000_000
 

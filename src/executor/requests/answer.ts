@@ -117,7 +117,7 @@ const EXPLAINED: ReadonlySet<AnswerRefused['why']> = new Set(['AlreadyCompleted'
 const explain = async (environment: Environment, refused: AnswerRefused): Promise<AnswerRefused> => {
   const seen = await readRun(environment, refused.runId)
   if (E.isLeft(seen) || O.isSome(seen.right.holder)) return refused
-  const planned = await planRecorded(seen.right.checkpoint, {})(environment)()
+  const planned = await planRecorded(seen.right.checkpoint, {}, 'answer')(environment)()
   return E.isLeft(planned) ? refused : withDecision(planned.right, refused)
 }
 

@@ -97,9 +97,15 @@ const confirmAll =
 /** The claim refuses any other run. */
 const isUnheldAndIntact = ({ heldBy, found }: RunView): boolean => O.isNone(heldBy) && found._tag === 'Exact'
 
-/** Plans the recorded definition of a run. */
-export const planRecorded = (checkpoint: Checkpoint, options: PlanOptions): Executor<Planned> =>
-  planStored({ ...toWorkflow(checkpoint.workflow), decodeInput: E.right }, { checkpoint, found: EXACT }, options)
+/** Plans the recorded definition of a run. `verb`: what the plan is for. */
+export const planRecorded =
+  (checkpoint: Checkpoint, options: PlanOptions, verb: 'fork' | 'answer'): Executor<Planned> =>
+  (environment) =>
+  async () => {
+    const program = { ...toWorkflow(checkpoint.workflow), decodeInput: E.right }
+    const planned = await planStored(program, { checkpoint, found: EXACT }, options)(environment)()
+    return E.isLeft(planned) && planned.left._tag === 'PlanError' ? E.left({ ...planned.left, verb }) : planned
+  }
 
 /** Adds what a resume would do with the unit. */
 export const withDecision = ({ plan, checkpoint }: Planned, refused: AnswerRefused): AnswerRefused => {
@@ -123,7 +129,7 @@ const planAnswered = async (
   answers: ReadonlyMap<Unit, Answer>
 ): Promise<E.Either<RunError, Planned>> => {
   const planWith = (confirm: ReadonlyMap<Unit, Answer>, known?: Planned): Promise<E.Either<RunError, Planned>> =>
-    planRecorded(checkpoint, { ...known?.options, confirm })(environment)()
+    planRecorded(checkpoint, { ...known?.options, confirm }, 'answer')(environment)()
   const before = await planWith(new Map())
   if (E.isLeft(before)) return before
   const open = before.right.questions.map(({ unit }) => unit)

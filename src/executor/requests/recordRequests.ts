@@ -37,7 +37,7 @@ export const recordPaused = async (
   return paused
 }
 
-/** Returns the change that keeps a paused run paused after an answer or a collected job. None if the run has completed or failed. */
+/** Returns the change that keeps a paused run paused after an answer or a collected job; no change for any other run. */
 export const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint, at: string): ReadonlyArray<Change> => {
   const wasPaused = before.state._tag === 'Interrupted' && before.state.reason === 'paused'
   const next = workflow.steps[state._tag === 'Completed' ? state.stepIndex + 1 : state.stepIndex]
@@ -109,7 +109,7 @@ export const readCancel = async (environment: Environment, runId: string): Promi
   return E.isLeft(all) ? undefined : all.right.find((one) => one._tag === 'Cancel')
 }
 
-/** Records a cancel request that was left for an earlier owner, after the changes `before`. `None`: there is no request, or the run has ended. */
+/** Records a cancel request for an earlier owner, after the changes `before`. `None`: there is none, or the run can no longer be cancelled. */
 export const recordCancelIfAsked = async (
   environment: Environment,
   claim: Claim,
@@ -122,12 +122,12 @@ export const recordCancelIfAsked = async (
     ? E.right(undefined)
     : await recordCancelled(environment, recorderFor(environment, claim, checkpoint), before)
   if (E.isLeft(recorded)) return recorded
-  // If this fails, the next reader of the request sees that the run has ended.
+  // If this fails, the next reader of the request sees that the run can no longer be cancelled.
   await withdraw(environment, request)
   return E.right(O.fromNullable(recorded.right))
 }
 
-/** How often a call starts over because another process claimed the run first, or left a new request. */
+/** How many attempts a call makes, the first included, if another process claimed the run first or left a new request. */
 export const MAX_ATTEMPTS = 10
 
 /**

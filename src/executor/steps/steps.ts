@@ -31,7 +31,7 @@ const runStep: RunStep = async (scope, toRun) => {
   }
 }
 
-/** How steps in order ended, and the last one that was reached. */
+/** How steps in order ended. `index`: that of the step that ended them; after `Done`, their number. */
 interface PartsEnd {
   readonly end: StepEnd
   readonly index: number

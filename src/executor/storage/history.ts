@@ -8,8 +8,8 @@ import type { Executor } from '../ExecutorCall.js'
 import { inEnvironment } from '../arguments.js'
 
 /**
- * Returns the changes of a run that its store still has, by revision. Does not include revision 0 (`Started`, `Forked` or `Moved`), which
- * stores keep only as a checkpoint.
+ * Returns the changes of a run that its store still has, keyed by revision, in no order; an unknown run has none. Leaves out changes that are
+ * damaged, and revision 0 (`Started`, `Forked` or `Moved`), which stores keep only as a checkpoint.
  *
  * @category looking
  */
@@ -22,6 +22,7 @@ export const runChanges = (runId: string): Executor<ReadonlyMap<number, Change>>
     for (let revision = history.right[0]?.revision ?? -1; revision >= 0;) {
       const last = revision
       const stored = await callPort('loadRevision', () => storage.loadRevision(runId, last), readFailed(STORE))
+      if (E.isLeft(stored) && stored.left._tag !== 'Corrupt') return stored
       if (E.isLeft(stored) || O.isNone(stored.right)) break
       const { changes } = stored.right.value
       const first = revision - changes.length + 1

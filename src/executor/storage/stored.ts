@@ -107,7 +107,7 @@ export const withIntactClaim = <A>(
     return found._tag === 'Recovered' ? recoveryRefused(runId, found) : await use(claim, restored.right)
   })
 
-/** `cause`: why `onRecovered` gave no answer. */
+/** `cause`: why `onRecovered` did not agree; undefined if the call has no such function. */
 export const recoveryRefused = (
   runId: string,
   { from, lost }: Pick<RecoveryRefused, 'from' | 'lost'>,

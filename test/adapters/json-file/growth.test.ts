@@ -317,7 +317,7 @@ describe('a checkpoint that is too large', () => {
     }
   ]
 
-  test('a too large checkpoint is refused with its largest values, and the claim and the stored state stay unchanged', async () => {
+  test('a checkpoint that is too large is refused with its largest values, and the claim and the stored state stay unchanged', async () => {
     const root = folder()
     const storage = next(root, { limits: { checkpointBytes: 100_000 } })
     const claim = await claimed(storage, 'a')

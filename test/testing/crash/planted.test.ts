@@ -170,7 +170,7 @@ describe('planted faults of the crash simulator', () => {
     assert.match(toText(report), /checks\/make started after all others/)
   })
 
-  test('the simulator finds a store that never answers, throws or rejects, at any call', async () => {
+  test('the simulator finds a store whose claim, save or load hangs or rejects, or whose release hangs', async () => {
     for (const call of ['claim', 'save', 'release', 'load'] as const) {
       const silent = misled((storage) => withFaults(storage, [{ call, fault: { _tag: 'Hang', when: 'after' } }]))
       assert.deepEqual(new Set(await found(silent)), new Set(['Undisturbed']), call)

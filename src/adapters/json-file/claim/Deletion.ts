@@ -6,7 +6,7 @@ import { writing } from '../files/Fault.js'
 import type { FileSystem } from '../files/FileSystem.js'
 import * as Layout from '../files/Layout.js'
 
-/** The folders that could not be deleted, with the reason. */
+/** The folders that could not be deleted, with the reason. Left: the removed runs may come back after a power cut, and nothing was deleted. */
 export type Undeleted = E.Either<StorageError, ReadonlyMap<string, StorageError>>
 
 /** Makes renames of run folders durable, then deletes these and those of interrupted removals. Calls during a deletion share the next one. */

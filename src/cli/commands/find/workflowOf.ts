@@ -16,9 +16,10 @@ import { ofMissingFile } from '../hints/ofRun.js'
 /** `more`: the names of `--input`. */
 export const workflowOf = (
   context: Context,
-  { runId, workflow, variables }: Checkpoint,
+  checkpoint: Checkpoint,
   more: ReadonlyArray<string> = []
 ): Result<Loaded> => {
+  const { runId, workflow, variables } = checkpoint
   const { path } = workflow
   if (path === undefined) return E.left(programError(context, runId))
   const loaded = load(path, shownPath(path, context.folder))
@@ -26,7 +27,7 @@ export const workflowOf = (
     const known = checkInputs(loaded.right, more)
     return E.isLeft(known) ? known : checkVariables(loaded.right, [...variables.keys(), ...more])
   }
-  return loaded.left._tag === 'Usage' ? E.left({ ...loaded.left, hints: ofMissingFile(context, runId) }) : loaded
+  return loaded.left._tag === 'Usage' ? E.left({ ...loaded.left, hints: ofMissingFile(context, checkpoint) }) : loaded
 }
 
 export const programError = (context: Context, runId: string): CliError =>

@@ -19,7 +19,7 @@ import { answerHint, continuing } from './ofRun.js'
 
 /** Plans the recorded definition, with the evidence in the folder of the run. */
 export const planOf = (context: Context, view: RunView): Promise<E.Either<RunError, Planned>> =>
-  planRecorded(view.checkpoint, {})(environmentFor(context, { tree: treeFor(context, view) }))()
+  planRecorded(view.checkpoint, {}, 'answer')(environmentFor(context, { tree: treeFor(context, view) }))()
 
 /** How to pass an output; else how to answer the open questions, all together; else what continues the run, or runs the unit again. */
 export const ofRefusal = async (

@@ -258,23 +258,32 @@ const accepting =
   ({ checkpoint, program }: Planning, edits: string) =>
   (plan: ResumePlan, options: PlanOptions): string => {
     const again = planned(checkpoint, program, options, () => true).plan
-    const [now, later] = [plan, E.isLeft(again) ? plan : again.right].map(tagsOf)
+    const [now, later] = [plan, E.isLeft(again) ? plan : again.right].map(decisionsOf)
     const records = Array.from(checkpoint.completedSteps, ({ unit }) => unit)
-    const lost = records.filter((unit) => !['Skip', 'Confirm'].includes(now?.get(unit) ?? ''))
-    const unsure = records.filter((unit) => later?.get(unit) !== 'Skip')
+    const lost = records.filter((unit) => !['Skip', 'Confirm'].includes(now?.get(unit)?._tag ?? ''))
+    const unsure = records.filter((unit) => later?.get(unit)?._tag !== 'Skip')
     const above = new Set(unsure.flatMap(fromTop))
-    const kept = outermost(records.filter((unit) => now?.get(unit) === 'Skip' && !above.has(unit)))
+    const kept = outermost(records.filter((unit) => now?.get(unit)?._tag === 'Skip' && !above.has(unit)))
     const around = new Set(kept.flatMap(fromTop))
     const dropped = outermost(lost.filter((unit) => !around.has(unit)))
+    const missing = dropped.filter((unit) => now?.get(unit)?.reason._tag === 'EvidenceMissing')
+    const whose =
+      missing.length === dropped.length
+        ? ', whose evidence is missing'
+        : missing.length === 0
+          ? ''
+          : ` (the evidence of ${quoted(missing)} is missing)`
     return [
       `accept the ${edits}`,
       ...(kept.length === 0 ? [] : [`keep the results of ${quoted(kept)}`]),
-      ...(dropped.length === 0 ? [] : [`drop ${kept.length === 0 ? 'the results' : 'those'} of ${quoted(dropped)}`])
+      ...(dropped.length === 0
+        ? []
+        : [`drop ${kept.length === 0 ? 'the results' : 'those'} of ${quoted(dropped)}${whose}`])
     ].join(' and ')
   }
 
-const tagsOf = ({ decisions }: ResumePlan): ReadonlyMap<Unit, Decision['_tag']> =>
-  new Map(decisions.map(({ _tag, unit }) => [unit, _tag]))
+const decisionsOf = ({ decisions }: ResumePlan): ReadonlyMap<Unit, Decision> =>
+  new Map(decisions.map((one) => [one.unit, one]))
 
 /** The units that are assumed done without their output, or without their evidence. */
 export const unitsMissing = (what: 'output' | 'evidence', problems: ReadonlyArray<PlanProblem>): ReadonlyArray<Unit> =>

@@ -137,11 +137,13 @@ export const ofNoRun = ({ store }: Place, tooShortFor?: number): ReadonlyArray<H
   ...(tooShortFor === undefined ? [] : [{ text: `An id prefix needs at least ${tooShortFor} characters` }])
 ]
 
-/** For a run whose workflow file is unreadable. A flag that `run` lacks, or a value, is not repeated. */
-export const ofMissingFile = (typed: Typed, runId: string): ReadonlyArray<Hint> => {
+/** For a run whose workflow file is unreadable. A flag that `run` lacks, or a value, is not repeated; and `run` resumes no cancelled run. */
+export const ofMissingFile = (typed: Typed, checkpoint: Checkpoint): ReadonlyArray<Hint> => {
+  const { runId } = checkpoint
   const restore = { text: `Run ${runId} was started from it; restore it, then resume` }
   const { words } = typed
-  if (words.some((word) => /^--(reopen|force|confirm|input)\b/.test(word))) return [restore]
+  const isCancelled = status(checkpoint, false) === 'cancelled'
+  if (isCancelled || words.some((word) => /^--(reopen|force|confirm|input)\b/.test(word))) return [restore]
   const from = words.filter((word, at) => FROM.has(word.replace(/=.*/s, '')) || FROM.has(words[at - 1] ?? ''))
   const which = from.length === 0 ? ['--id', runId, '--resume'] : ['--run', runId, ...from]
   return [restore, hintTo(typed, 'Or, if it was moved, resume with its new path:', ['run', 'NEWPATH', ...which])]
