@@ -139,7 +139,7 @@ const UNCLEAR: Failure<never> = {
   effect: 'none'
 }
 
-/** Returns `stands` if the save may be sent, `committed` if an earlier attempt committed it, and a failure if the row is unreadable, or the save is refused. */
+/** Returns `stands` if the save may be sent, `committed` if an earlier attempt committed it; fails if the row is unreadable or the save refused. */
 const judge = async (
   keeper: ClaimKeeper,
   holding: Holding,

@@ -1,4 +1,4 @@
-/** The flags that `resume` and `plan` share, as the planner's options. */
+/** Flags of `resume` and `plan`: read as options of the planner, and written into printed commands. */
 import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Answer, Changes } from '../../../domain/plan/Plan.js'
