@@ -302,20 +302,21 @@ describe('a store whose functions do not return TaskEithers', () => {
 })
 
 describe('a port in plain JavaScript that returns a Right of something wrong', () => {
-  const OPTION = 'an Option of an object'
+  const STORED = 'an Option of an object with changes, found and heldBy'
+  const CLAIMED = `an object with claim (with epoch and lost) and stored (${STORED})`
   const waiting = pipe(Program.start('w'), Program.waitFor('ask'))
   const cases: ReadonlyArray<readonly [string, unknown, (bad: Environment) => Promise<unknown>, string]> = [
-    ['claim', undefined, (bad) => resume(waiting, 'r')(bad)(), 'an object with claim and stored'],
-    ['claim', { claim: {}, stored: O.none }, (bad) => resume(waiting, 'r')(bad)(), 'an object with claim and stored'],
-    ['load', undefined, (bad) => viewRun('r')(bad)(), OPTION],
-    ['load', O.some(5), (bad) => viewRun('r')(bad)(), OPTION],
-    ['load', O.some({ revision: 1 }), (bad) => viewRun('r')(bad)(), OPTION],
+    ['claim', undefined, (bad) => resume(waiting, 'r')(bad)(), CLAIMED],
+    ['claim', { claim: {}, stored: O.none }, (bad) => resume(waiting, 'r')(bad)(), CLAIMED],
+    ['load', undefined, (bad) => viewRun('r')(bad)(), STORED],
+    ['load', O.some(5), (bad) => viewRun('r')(bad)(), STORED],
+    ['load', O.some({ revision: 1 }), (bad) => viewRun('r')(bad)(), STORED],
     ['history', undefined, (bad) => runChanges('r')(bad)(), 'an array of objects'],
     ['list', [null], (bad) => listRuns()(bad)(), 'an array of objects'],
     ['requests.list', undefined, (bad) => resume(waiting, 'r')(bad)(), 'an array of objects'],
     ['requests.list', [null], (bad) => viewRun('r')(bad)(), 'an array of objects'],
     ['artifacts.list', undefined, (bad) => prune({ keep: 0, statuses: ['pending'] })(bad)(), 'an array of objects'],
-    ['artifacts.get', undefined, (bad) => run(reading, 's', {})(bad)(), OPTION]
+    ['artifacts.get', undefined, (bad) => run(reading, 's', {})(bad)(), 'an Option of an object']
   ]
   const reading = pipe(
     Program.start('w'),
