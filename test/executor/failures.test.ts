@@ -439,8 +439,11 @@ describe('the end of a step', () => {
     const down = (): Promise<never> => Promise.reject(new Error('down'))
     const asyncContext = { run: (_: unknown, act: () => unknown) => [act(), down()][1], get: () => undefined }
     const untyped = { requests: { ...memoryRequests(), isAny: down }, asyncContext }
-    const process = newProcess(newWorld(), untyped as unknown as Partial<Environment>)
-    const program = Program.step('x', ({ step }) => step('a', () => 'done'))(Program.start('x'))
+    const process = newProcess(newWorld(), untyped as unknown as Pick<Environment, 'requests'>)
+    const program = pipe(
+      Program.start('x'),
+      Program.step('x', ({ step }) => step('a', () => 'done'))
+    )
     assert.deepEqual(ended(await process.perform(run(program, 'r', {})), 'Completed').outputs, { x: 'done' })
   })
 
