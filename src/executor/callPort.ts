@@ -75,7 +75,9 @@ const RIGHTS: Readonly<Record<string, Check>> = {
   loadRevision: stored,
   get: (value) => (isOption(value, isObject) ? undefined : 'an Option of an object'),
   history: objects,
-  list: objects
+  list: objects,
+  plan: (value) => (isObject(value) ? undefined : 'an object with kind and path'),
+  find: (value) => (typeof fieldsOf(value)['there'] === 'boolean' ? undefined : 'an object with there')
 }
 
 const notRight = (operation: string, result: unknown): Error | undefined => {

@@ -39,7 +39,7 @@ import {
 } from '../../src/index.js'
 import { kindOf } from '../../src/domain/data/Options.js'
 import type { Worktree } from '../../src/domain/workflow/Workspace.js'
-import { nodeEnvironment } from '../../src/adapters/node/index.js'
+import { nodeEnvironment, workspaces } from '../../src/adapters/node/index.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
 import { ended, fakeClock, newProcess, newWorld, policy, refused, right, START } from './fixtures.js'
 
@@ -316,6 +316,18 @@ describe('a port in plain JavaScript that returns a Right of something wrong', (
     ['requests.list', undefined, (bad) => resume(waiting, 'r')(bad)(), 'an array of objects'],
     ['requests.list', [null], (bad) => viewRun('r')(bad)(), 'an array of objects'],
     ['artifacts.list', undefined, (bad) => prune({ keep: 0, statuses: ['pending'] })(bad)(), 'an array of objects'],
+    [
+      'workspaces.plan',
+      undefined,
+      (bad) => run(waiting, 's', {}, { workspace: 'directory' })(bad)(),
+      'an object with kind and path'
+    ],
+    [
+      'workspaces.find',
+      undefined,
+      (bad) => hasWorkspace({ runId: 'r', workspace: { kind: 'none', path: '.' } })(bad)(),
+      'an object with there'
+    ],
     ['artifacts.get', undefined, (bad) => run(reading, 's', {})(bad)(), 'an Option of an object']
   ]
   const reading = pipe(
@@ -324,7 +336,8 @@ describe('a port in plain JavaScript that returns a Right of something wrong', (
   )
 
   test.each(cases)('%s of %j makes no call reject', async (path, given, call, expected) => {
-    const whole = nodeEnvironment(memoryStorage(), { requests: memoryRequests(), artifacts: memoryArtifacts() })
+    const ports = { requests: memoryRequests(), artifacts: memoryArtifacts(), workspaces: workspaces('.') }
+    const whole = nodeEnvironment(memoryStorage(), ports)
     ended(await run(waiting, 'r', {})(whole)(), 'Pending')
     const [port, method] = path.includes('.') ? path.split('.') : ['storage', path]
     const found: Array<unknown> = []
