@@ -60,21 +60,24 @@ const isClaimed = (value: unknown): boolean => {
   return typeof epoch === 'number' && signal(lost) === undefined && isOption(stored, isStored)
 }
 
-const optionOf =
-  (isValue: (value: unknown) => boolean): Check =>
-  (value) =>
-    isOption(value, isValue) ? undefined : 'an Option of an object'
+const STORED = 'an Option of an object with changes, found and heldBy'
+
+const CLAIMED = `an object with claim (with epoch and lost) and stored (${STORED})`
+
+const stored: Check = (value) => (isOption(value, isStored) ? undefined : STORED)
 
 const objects = arrayOf(isObject, 'an array of objects')
 
-/** The results that the executor reads. Untyped ports may return anything. */
+/** The checks of results whose fields the executor reads. Untyped ports may return anything. */
 const RIGHTS: Readonly<Record<string, Check>> = {
-  claim: (value) => (isClaimed(value) ? undefined : 'an object with claim and stored'),
-  load: optionOf(isStored),
-  loadRevision: optionOf(isStored),
-  get: optionOf(isObject),
+  claim: (value) => (isClaimed(value) ? undefined : CLAIMED),
+  load: stored,
+  loadRevision: stored,
+  get: (value) => (isOption(value, isObject) ? undefined : 'an Option of an object'),
   history: objects,
-  list: objects
+  list: objects,
+  plan: (value) => (isObject(value) ? undefined : 'an object with kind and path'),
+  find: (value) => (typeof fieldsOf(value)['there'] === 'boolean' ? undefined : 'an object with there')
 }
 
 const notRight = (operation: string, result: unknown): Error | undefined => {

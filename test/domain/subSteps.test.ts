@@ -461,6 +461,15 @@ describe('a plan', () => {
     ])
   })
 
+  test('a stop before a task starts again after fromStep at one of its sub-steps finds the task not in progress', () => {
+    const checkpoint = after(done('agent/a', 1, {}), done('agent/b', 2, {}), failed('agent'))
+    const rewound = accepted(checkpoint, { fromStep: 'agent/b' })
+    assert.deepEqual(recorded(rewound), ['first', 'agent/a'])
+    const stopped = apply(rewound, { _tag: 'Interrupted', at, unit: 'agent', reason: 'signal' })
+    assert.ok(E.isRight(stopped) && stopped.right.state._tag === 'Interrupted')
+    assert.equal(stopped.right.state.inProgress, false)
+  })
+
   test('restartWave at a sub-step fails with NotAWave, which says that the unit exists', () => {
     const plan = planResume(after(done('agent/turn', 1, {})), defined, { restartWave: 'agent/turn' })
     assert.ok(E.isLeft(plan))

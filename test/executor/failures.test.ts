@@ -4,7 +4,8 @@ import { pipe } from 'fp-ts/lib/function.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { afterEach, beforeEach, describe, test } from 'vitest'
-import type { CheckpointStorage } from '../../src/index.js'
+import { memoryRequests } from '../../src/adapters/memory.js'
+import type { CheckpointStorage, Environment } from '../../src/index.js'
 import type * as ProgramType from '../../src/executor/program/Program.js'
 import * as CheckpointState from '../../src/domain/checkpoint/CheckpointState.js'
 import * as RunError from '../../src/public/RunError.js'
@@ -430,6 +431,18 @@ describe('the end of a step', () => {
           return 'done'
         })
       )
+    )
+    assert.deepEqual(ended(await process.perform(run(program, 'r', {})), 'Completed').outputs, { x: 'done' })
+  })
+
+  test('a promise of an untyped inbox or async context that rejects is ignored', async () => {
+    const down = (): Promise<never> => Promise.reject(new Error('down'))
+    const asyncContext = { run: (_: unknown, act: () => unknown) => [act(), down()][1], get: () => undefined }
+    const untyped = { requests: { ...memoryRequests(), isAny: down }, asyncContext }
+    const process = newProcess(newWorld(), untyped as unknown as Pick<Environment, 'requests'>)
+    const program = pipe(
+      Program.start('x'),
+      Program.step('x', ({ step }) => step('a', () => 'done'))
     )
     assert.deepEqual(ended(await process.perform(run(program, 'r', {})), 'Completed').outputs, { x: 'done' })
   })

@@ -39,7 +39,7 @@ import {
 } from '../../src/index.js'
 import { kindOf } from '../../src/domain/data/Options.js'
 import type { Worktree } from '../../src/domain/workflow/Workspace.js'
-import { nodeEnvironment } from '../../src/adapters/node/index.js'
+import { nodeEnvironment, workspaces } from '../../src/adapters/node/index.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
 import { ended, fakeClock, newProcess, newWorld, policy, refused, right, START } from './fixtures.js'
 
@@ -302,20 +302,33 @@ describe('a store whose functions do not return TaskEithers', () => {
 })
 
 describe('a port in plain JavaScript that returns a Right of something wrong', () => {
-  const OPTION = 'an Option of an object'
+  const STORED = 'an Option of an object with changes, found and heldBy'
+  const CLAIMED = `an object with claim (with epoch and lost) and stored (${STORED})`
   const waiting = pipe(Program.start('w'), Program.waitFor('ask'))
   const cases: ReadonlyArray<readonly [string, unknown, (bad: Environment) => Promise<unknown>, string]> = [
-    ['claim', undefined, (bad) => resume(waiting, 'r')(bad)(), 'an object with claim and stored'],
-    ['claim', { claim: {}, stored: O.none }, (bad) => resume(waiting, 'r')(bad)(), 'an object with claim and stored'],
-    ['load', undefined, (bad) => viewRun('r')(bad)(), OPTION],
-    ['load', O.some(5), (bad) => viewRun('r')(bad)(), OPTION],
-    ['load', O.some({ revision: 1 }), (bad) => viewRun('r')(bad)(), OPTION],
+    ['claim', undefined, (bad) => resume(waiting, 'r')(bad)(), CLAIMED],
+    ['claim', { claim: {}, stored: O.none }, (bad) => resume(waiting, 'r')(bad)(), CLAIMED],
+    ['load', undefined, (bad) => viewRun('r')(bad)(), STORED],
+    ['load', O.some(5), (bad) => viewRun('r')(bad)(), STORED],
+    ['load', O.some({ revision: 1 }), (bad) => viewRun('r')(bad)(), STORED],
     ['history', undefined, (bad) => runChanges('r')(bad)(), 'an array of objects'],
     ['list', [null], (bad) => listRuns()(bad)(), 'an array of objects'],
     ['requests.list', undefined, (bad) => resume(waiting, 'r')(bad)(), 'an array of objects'],
     ['requests.list', [null], (bad) => viewRun('r')(bad)(), 'an array of objects'],
     ['artifacts.list', undefined, (bad) => prune({ keep: 0, statuses: ['pending'] })(bad)(), 'an array of objects'],
-    ['artifacts.get', undefined, (bad) => run(reading, 's', {})(bad)(), OPTION]
+    [
+      'workspaces.plan',
+      undefined,
+      (bad) => run(waiting, 's', {}, { workspace: 'directory' })(bad)(),
+      'an object with kind and path'
+    ],
+    [
+      'workspaces.find',
+      undefined,
+      (bad) => hasWorkspace({ runId: 'r', workspace: { kind: 'none', path: '.' } })(bad)(),
+      'an object with there'
+    ],
+    ['artifacts.get', undefined, (bad) => run(reading, 's', {})(bad)(), 'an Option of an object']
   ]
   const reading = pipe(
     Program.start('w'),
@@ -323,7 +336,8 @@ describe('a port in plain JavaScript that returns a Right of something wrong', (
   )
 
   test.each(cases)('%s of %j makes no call reject', async (path, given, call, expected) => {
-    const whole = nodeEnvironment(memoryStorage(), { requests: memoryRequests(), artifacts: memoryArtifacts() })
+    const ports = { requests: memoryRequests(), artifacts: memoryArtifacts(), workspaces: workspaces('.') }
+    const whole = nodeEnvironment(memoryStorage(), ports)
     ended(await run(waiting, 'r', {})(whole)(), 'Pending')
     const [port, method] = path.includes('.') ? path.split('.') : ['storage', path]
     const found: Array<unknown> = []

@@ -135,20 +135,21 @@ export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopS
   return { interrupt: { signal: stop.signal, reason: () => 'signal' }, received: () => received, dispose }
 }
 
-const OPTIONS = {
-  signals: eachOf(
-    ...USUAL,
-    ...([
-      'SIGABRT',
-      'SIGALRM',
-      'SIGIO',
-      'SIGPWR',
-      'SIGUSR2',
-      'SIGVTALRM',
-      'SIGXCPU'
-    ] satisfies ReadonlyArray<StopSignal>)
-  )
+const SIGNALS: Readonly<Record<StopSignal, true>> = {
+  SIGINT: true,
+  SIGTERM: true,
+  SIGHUP: true,
+  SIGQUIT: true,
+  SIGABRT: true,
+  SIGALRM: true,
+  SIGIO: true,
+  SIGPWR: true,
+  SIGUSR2: true,
+  SIGVTALRM: true,
+  SIGXCPU: true
 }
+
+const OPTIONS = { signals: eachOf(...Object.keys(SIGNALS)) }
 
 /** Its signal has fired, for a caller that passes only that. */
 const refused = (invalid: string): Interrupt => ({

@@ -55,7 +55,7 @@ export interface PostgresDatabaseOptions {
   readonly allow?: ReadonlyArray<PostgresWeakness>
   readonly retryMillis?: number
   readonly signal?: AbortSignal
-  /** @internal False if whoever reads the errors cannot set an option, so that they name none. */
+  /** @internal False for a user who cannot set options: errors name none. */
   readonly namesOptions?: boolean
 }
 

@@ -72,7 +72,7 @@ const sharedKeeper = (pool: PostgresPool, options: PostgresOptions): ClaimKeeper
   const { liveness = 'lock', leaseMillis = 30_000, checkIntervalMillis = 1_000 } = readable(options)
   const ofPool = keepers.get(pool) ?? new Map<string, ClaimKeeper>()
   keepers.set(pool, ofPool)
-  const { schema, migrate, allow, retryMillis, signal } = readable(options)
+  const { schema, migrate, allow, retryMillis, signal, namesOptions } = readable(options)
   const key = JSON.stringify([
     schema,
     migrate,
@@ -81,6 +81,7 @@ const sharedKeeper = (pool: PostgresPool, options: PostgresOptions): ClaimKeeper
     liveness,
     leaseMillis,
     checkIntervalMillis,
+    namesOptions,
     invalidOptions(options)
   ])
   const shared = signal === undefined ? ofPool.get(key) : undefined

@@ -34,10 +34,10 @@ export const artifactsIn = (
   get: (runId, id) =>
     ofArtifact<ArtifactError, O.Option<Uint8Array>>(runId, id, async () => {
       const found = await find(runId, id)
-      if (E.isLeft(found) || O.isNone(found.right)) return found as E.Either<ArtifactError, O.Option<never>>
+      if (E.isLeft(found)) return found
+      if (O.isNone(found.right)) return E.right(O.none)
       const { info, bytes } = found.right.value
-      const content = contentOf(runId, info, bytes, where())
-      return E.isLeft(content) ? content : E.right(O.some(content.right))
+      return E.map((content: Uint8Array) => O.some(content))(contentOf(runId, info, bytes, where()))
     }),
   has: (runId, id) =>
     ofArtifact(runId, id, async () =>

@@ -34,8 +34,8 @@ export const requestsIn = (
         const rows = await read({ runId }, `${rowsOf} AND slot = ?`, runId, slot)
         if (E.isLeft(rows)) return rows
         const [row] = rows.right
-        const found = row === undefined ? undefined : requestOf(runId, row)
-        if (row === undefined || found === undefined) return E.right(undefined)
+        if (row === undefined) return E.right(undefined)
+        const found = requestOf(runId, row)
         if (E.isLeft(found)) return found
         if (!isSameRequest(found.right, request)) return E.right(undefined)
         // Deletes the row only as it was read: a request that replaced it stays.

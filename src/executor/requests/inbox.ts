@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { ignoringErrors } from '../../domain/data/notTaskEither.js'
 import type { Request } from '../../domain/request/Request.js'
 import type { Claim, Holder, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
@@ -15,8 +16,12 @@ import { restoreUnmoved } from '../storage/stored.js'
 
 /** Returns whether a run may have requests; false if the port throws, true if it is untyped and returns anything else than false. */
 export const mayHaveRequests = ({ requests }: Environment, runId: string): boolean => {
+  if (requests === undefined) return false
   try {
-    return requests !== undefined && (requests.isAny(runId) as unknown) !== false
+    const isAny: unknown = requests.isAny(runId)
+    // It may be a promise, whose rejection would end the process.
+    if (typeof isAny !== 'boolean') ignoringErrors(() => isAny)
+    return isAny !== false
   } catch {
     return false
   }

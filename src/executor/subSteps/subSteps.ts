@@ -7,6 +7,7 @@ import * as Units from '../../domain/checkpoint/Units.js'
 import { fingerprint } from '../../domain/data/Digest.js'
 import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
 import type { Json } from '../../domain/data/Json.js'
+import { ignoringErrors } from '../../domain/data/notTaskEither.js'
 import type { OptionCheck } from '../../domain/data/Options.js'
 import { anything, extraArgument, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
@@ -342,7 +343,9 @@ const inContext = ({ asyncContext }: Environment, level: Level, work: () => Prom
   const failed = (error: unknown): Promise<CodeEnd> =>
     Promise.resolve({ _tag: 'Error', error: { ...Failure.fromUnknown(error), outcome: 'notApplied' } })
   try {
-    void asyncContext.run(level, () => (called.end ??= work()))
+    const returned: unknown = asyncContext.run(level, () => (called.end ??= work()))
+    // It may be another promise, whose rejection would end the process.
+    ignoringErrors(() => returned)
   } catch (error) {
     called.end ??= failed(error)
   }

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
+import type { Request } from '../../../src/domain/request/Request.js'
 import { describeStorage } from '../../../src/executor/errors/portErrors.js'
 import type { SqliteStores } from '../../../src/adapters/sqlite/index.js'
 import { connect, sqliteStorage } from '../../../src/adapters/sqlite/index.js'
@@ -65,6 +66,22 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     const { storage } = connect(file, driver.open, { pass })
     const refused = await left(storage.claim('a', OWNER), 'WriteFailed')
     assert.match(describeStorage(refused), /EAGAIN: another claim was quicker, 100 times; try again/)
+  })
+
+  test('a pause that replaces an older one stays if it arrives while the older one is withdrawn', async () => {
+    const { file, storage, requests } = store()
+    await claimed(storage, 'a')
+    const asked = (requestedAt: string): Request => ({
+      ...{ _tag: 'Pause', runId: 'a', addressee: { host: 'h', pid: 1, since: requestedAt }, commit: true },
+      requestedAt
+    })
+    const [older, newer] = [asked('2026-01-02T03:04:05.000Z'), asked('2026-01-02T03:04:06.000Z')]
+    await right(requests.leave(older))
+    let passes = 0
+    const pass = async (): Promise<void> => (++passes === 2 ? right(requests.leave(newer)) : undefined)
+    await right(connect(file, driver.open, { pass }).requests.withdraw(older))
+    assert.equal(passes, 2)
+    assert.deepEqual(await right(requests.list('a')), [newer])
   })
 
   test('a call that waits too long fails with SQLITE_BUSY, and the process can claim the run again', async () => {

@@ -196,8 +196,11 @@ const reporting = ({ screen }: Context, { storage }: Environment): Environment['
 /** The checkpoint at the end. After a failure, the owner records a cancel that was requested meanwhile. */
 const endOf = async (context: Context, outcome: RunOutcome): Promise<Checkpoint | undefined> => {
   if (outcome._tag === 'Fenced') return undefined
-  const view = outcome._tag === 'Failed' ? await viewOf(context, outcome.runId) : undefined
-  return view !== undefined && E.isRight(view) ? view.right.checkpoint : outcome.checkpoint
+  if (outcome._tag !== 'Failed') return outcome.checkpoint
+  const view = await viewOf(context, outcome.runId)
+  // Another process may have resumed the run since: only a cancel belongs to this end.
+  const isCancelled = E.isRight(view) && status(view.right.checkpoint, false) === 'cancelled'
+  return isCancelled ? view.right.checkpoint : outcome.checkpoint
 }
 
 const reopeningLead = ({ _tag }: RunOutcome): string =>
