@@ -49,15 +49,18 @@ const isOption = (value: unknown, isValue: (value: unknown) => boolean): boolean
   return _tag === 'None' || (_tag === 'Some' && isValue(inner))
 }
 
-const isStored = (value: unknown): boolean => {
-  const { changes, found, heldBy } = fieldsOf(value)
-  return Array.isArray(changes) && isText(fieldsOf(found)['_tag']) && isOption(heldBy, isObject)
+const hasContent = (value: unknown): boolean => {
+  const { changes, found } = fieldsOf(value)
+  return Array.isArray(changes) && isText(fieldsOf(found)['_tag'])
 }
 
+const isStored = (value: unknown): boolean => hasContent(value) && isOption(fieldsOf(value)['heldBy'], isObject)
+
+/** Nothing reads the holder of a claimed run: it is the caller. */
 const isClaimed = (value: unknown): boolean => {
   const { claim, stored } = fieldsOf(value)
   const { epoch, lost } = fieldsOf(claim)
-  return typeof epoch === 'number' && signal(lost) === undefined && isOption(stored, isStored)
+  return typeof epoch === 'number' && signal(lost) === undefined && isOption(stored, hasContent)
 }
 
 const optionOf =

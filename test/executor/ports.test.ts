@@ -9,6 +9,7 @@ import { memoryStorage } from '../../src/adapters/memory.js'
 import { memoryArtifacts, memoryRequests } from '../../src/adapters/memory.js'
 import type { ArtifactStore, CheckpointStorage, Environment, Executor, Requests, Workspaces } from '../../src/index.js'
 import type { AsyncContext } from '../../src/ports/AsyncContext.js'
+import type { Claimed, Stored } from '../../src/ports/CheckpointStorage.js'
 import {
   answer,
   cancel,
@@ -345,6 +346,21 @@ describe('a port in plain JavaScript that returns a Right of something wrong', (
     if (path !== 'requests.list' || given === undefined)
       assert.ok(said.includes(`return a Right of ${expected}`), said.slice(0, 2000))
   })
+})
+
+test('a run resumes although the claim of a store in plain JavaScript names no holder', async () => {
+  const waiting = pipe(Program.start('w'), Program.waitFor('ask'))
+  const storage = memoryStorage()
+  ended(await run(waiting, 'r', {})(nodeEnvironment(storage))(), 'Pending')
+  const withoutHolder: typeof storage = {
+    ...storage,
+    claim: (...args) =>
+      TE.map((claimed: Claimed) => ({
+        ...claimed,
+        stored: O.map((stored: Stored) => ({ ...stored, heldBy: undefined as never }))(claimed.stored)
+      }))(storage.claim(...args))
+  }
+  ended(await resume(waiting, 'r')(nodeEnvironment(withoutHolder))(), 'Pending')
 })
 
 describe('a call of an untyped program without a usable environment', () => {
