@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ArtifactError } from '../ports/ArtifactStore.js'
-import type { ReadFailed, StorageError, Stored, WriteFailed } from '../ports/CheckpointStorage.js'
+import type { Claimed, ReadFailed, StorageError, Stored, WriteFailed } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { AlreadyAnswered, PointerError, RequestError } from '../ports/Requests.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
@@ -56,11 +56,10 @@ const hasContent = (value: unknown): boolean => {
 
 const isStored = (value: unknown): boolean => hasContent(value) && isOption(fieldsOf(value)['heldBy'], isObject)
 
-/** Nothing reads the holder of a claimed run: it is the caller. */
-const isClaimed = (value: unknown): boolean => {
-  const { claim, stored } = fieldsOf(value)
-  const { epoch, lost } = fieldsOf(claim)
-  return typeof epoch === 'number' && signal(lost) === undefined && isOption(stored, hasContent)
+/** What is stored is checked later: until then, the claim would not be released. */
+const hasClaim = (value: unknown): boolean => {
+  const { epoch, lost } = fieldsOf(fieldsOf(value)['claim'])
+  return typeof epoch === 'number' && signal(lost) === undefined
 }
 
 const optionOf =
@@ -70,9 +69,11 @@ const optionOf =
 
 const objects = arrayOf(isObject, 'an array of objects')
 
+const CLAIMED = 'an object with claim and stored'
+
 /** The results that the executor reads. Untyped ports may return anything. */
 const RIGHTS: Readonly<Record<string, Check>> = {
-  claim: (value) => (isClaimed(value) ? undefined : 'an object with claim and stored'),
+  claim: (value) => (hasClaim(value) ? undefined : CLAIMED),
   load: optionOf(isStored),
   loadRevision: optionOf(isStored),
   get: optionOf(isObject),
@@ -83,10 +84,11 @@ const RIGHTS: Readonly<Record<string, Check>> = {
 const notRight = (operation: string, result: unknown): Error | undefined => {
   const { _tag, right } = fieldsOf(result)
   const expected = _tag === 'Right' ? RIGHTS[operation]?.(right) : undefined
-  return expected === undefined
-    ? undefined
-    : new Error(`it returned a Right of ${kindOf(right)}; return a Right of ${expected}`)
+  return expected === undefined ? undefined : otherRight(right, expected)
 }
+
+const otherRight = (found: unknown, expected: string): Error =>
+  new Error(`it returned a Right of ${kindOf(found)}; return a Right of ${expected}`)
 
 type OnThrow<Thrown> = (operation: string, cause: unknown, code?: string) => Thrown
 
@@ -118,6 +120,12 @@ export const writeFailed =
   (operation, cause, code = 'THREW') => ({ _tag: 'WriteFailed', committed: 'unknown', where, operation, code, cause })
 
 export const STORE = 'the store'
+
+/** Returns what a claim found stored. Nothing reads its holder, who is the caller. */
+export const storedIn = (claimed: Claimed): E.Either<ReadFailed, O.Option<Stored>> =>
+  isOption(claimed.stored, hasContent)
+    ? E.right(claimed.stored)
+    : E.left(readFailed(STORE)('claim', otherRight(claimed, CLAIMED), NO_EITHER))
 
 export const INBOX = 'the requests'
 

@@ -363,6 +363,19 @@ test('a run resumes although the claim of a store in plain JavaScript names no h
   ended(await resume(waiting, 'r')(nodeEnvironment(withoutHolder))(), 'Pending')
 })
 
+test('a claim whose stored state is malformed is released', async () => {
+  const waiting = pipe(Program.start('w'), Program.waitFor('ask'))
+  const storage = memoryStorage()
+  ended(await run(waiting, 'r', {})(nodeEnvironment(storage))(), 'Pending')
+  const malformed: typeof storage = {
+    ...storage,
+    claim: (...args) =>
+      TE.map((claimed: Claimed) => ({ ...claimed, stored: undefined as never }))(storage.claim(...args))
+  }
+  refused(await resume(waiting, 'r')(nodeEnvironment(malformed))(), 'ReadFailed')
+  ended(await resume(waiting, 'r')(nodeEnvironment(storage))(), 'Pending')
+})
+
 describe('a call of an untyped program without a usable environment', () => {
   const program = once()
   const summaries: Parameters<typeof removeRuns>[0] = []

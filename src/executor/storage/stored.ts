@@ -17,7 +17,7 @@ import type {
   Stored
 } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
-import { callPort, readFailed, STORE, writeFailed } from '../callPort.js'
+import { callPort, readFailed, STORE, storedIn, writeFailed } from '../callPort.js'
 import type { RecoveryRefused, RunError, RunMoved } from '../errors/RunError.js'
 import type { Failed, Fenced, Interrupted } from '../RunOutcome.js'
 import { report } from '../RunScope.js'
@@ -85,9 +85,10 @@ export const withClaim = async <A>(
 ): Promise<E.Either<RunError, A>> => {
   const claimed = await claimRun(environment, runId, how)
   if (E.isLeft(claimed)) return claimed
-  const { claim, stored } = claimed.right
+  const { claim } = claimed.right
   try {
-    return await use(claim, stored)
+    const stored = storedIn(claimed.right)
+    return E.isLeft(stored) ? stored : await use(claim, stored.right)
   } finally {
     await releaseClaim(environment, claim)
   }
