@@ -48,13 +48,9 @@ export const callProblems = (
 export const withoutPort = (_tag: 'NoRequests' | 'NoWorkspaces', runId: string): E.Either<RunError, never> =>
   E.chain(() => E.left<RunError>({ _tag, runId }))(RunId.parse(runId))
 
-/** `isWhole`: whether a value with the id of a run has the other fields that the call needs. */
-export const checkpointProblems = (
-  value: unknown,
-  isWhole: (given: unknown) => boolean = () => true
-): ReadonlyArray<OptionProblem> =>
+export const checkpointProblems = (value: unknown): ReadonlyArray<OptionProblem> =>
   argumentProblems('checkpoint', value, (given) =>
-    isText(fieldsOf(given)['runId']) && isWhole(given) ? undefined : 'a Checkpoint, such as that of viewRun'
+    isText(fieldsOf(given)['runId']) ? undefined : 'a Checkpoint, such as that of viewRun'
   )
 
 export const isProgram = (value: unknown): boolean => {

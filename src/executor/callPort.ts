@@ -10,8 +10,6 @@ import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { WorkspaceError } from '../ports/Workspaces.js'
 import type { FieldTypes } from '../domain/data/notTaskEither.js'
 import { notEither, notTaskEither } from '../domain/data/notTaskEither.js'
-import type { Check } from '../domain/data/Options.js'
-import { arrayOf, fieldsOf, isText, kindOf, signal } from '../domain/data/Options.js'
 
 /** The error code for a port that returns no TaskEither, or one that resolves to no Either. */
 const NO_EITHER = 'NO_TASK_EITHER'
@@ -42,52 +40,6 @@ const TAGS: Readonly<Record<PortError['_tag'], FieldTypes>> = {
   WorkspaceFailed: { where: 'string', operation: 'string', why: 'string' }
 }
 
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
-
-const isOption = (value: unknown, isValue: (value: unknown) => boolean): boolean => {
-  const { _tag, value: inner } = fieldsOf(value)
-  return _tag === 'None' || (_tag === 'Some' && isValue(inner))
-}
-
-const isStored = (value: unknown): boolean => {
-  const { changes, found, heldBy } = fieldsOf(value)
-  return Array.isArray(changes) && isText(fieldsOf(found)['_tag']) && isOption(heldBy, isObject)
-}
-
-const isClaimed = (value: unknown): boolean => {
-  const { claim, stored } = fieldsOf(value)
-  const { epoch, lost } = fieldsOf(claim)
-  return typeof epoch === 'number' && signal(lost) === undefined && isOption(stored, isStored)
-}
-
-const STORED = 'an Option of an object with changes, found and heldBy'
-
-const CLAIMED = `an object with claim (with epoch and lost) and stored (${STORED})`
-
-const stored: Check = (value) => (isOption(value, isStored) ? undefined : STORED)
-
-const objects = arrayOf(isObject, 'an array of objects')
-
-/** The checks of results whose fields the executor reads. Untyped ports may return anything. */
-const RIGHTS: Readonly<Record<string, Check>> = {
-  claim: (value) => (isClaimed(value) ? undefined : CLAIMED),
-  load: stored,
-  loadRevision: stored,
-  get: (value) => (isOption(value, isObject) ? undefined : 'an Option of an object'),
-  history: objects,
-  list: objects,
-  plan: (value) => (isObject(value) ? undefined : 'an object with kind and path'),
-  find: (value) => (typeof fieldsOf(value)['there'] === 'boolean' ? undefined : 'an object with there')
-}
-
-const notRight = (operation: string, result: unknown): Error | undefined => {
-  const { _tag, right } = fieldsOf(result)
-  const expected = _tag === 'Right' ? RIGHTS[operation]?.(right) : undefined
-  return expected === undefined
-    ? undefined
-    : new Error(`it returned a Right of ${kindOf(right)}; return a Right of ${expected}`)
-}
-
 type OnThrow<Thrown> = (operation: string, cause: unknown, code?: string) => Thrown
 
 export const callPort = async <A, Failure extends PortError, Thrown>(
@@ -102,7 +54,7 @@ export const callPort = async <A, Failure extends PortError, Thrown>(
       return E.left(onThrow(operation, notTaskEither(task), NO_EITHER))
     }
     const result: unknown = await (task as TaskEither<Failure, A>)()
-    const wrong = notEither(result, TAGS) ?? notRight(operation, result)
+    const wrong = notEither(result, TAGS)
     return wrong === undefined ? (result as E.Either<Failure, A>) : E.left(onThrow(operation, wrong, NO_EITHER))
   } catch (cause) {
     return E.left(onThrow(operation, cause))

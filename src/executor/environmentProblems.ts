@@ -1,7 +1,6 @@
 /** Checks the ports of an environment, because untyped hosts may pass anything. */
 import type { Check, OptionProblem } from '../domain/data/Options.js'
-import { callback, fieldsOf, isText, kindOf, millis, signal } from '../domain/data/Options.js'
-import * as StepError from '../domain/data/StepError.js'
+import { callback, fieldsOf, kindOf, millis, signal } from '../domain/data/Options.js'
 import { notPort, STORE_METHODS } from '../domain/data/portMethods.js'
 import type { Archive } from '../ports/Archive.js'
 import type { ArtifactStore } from '../ports/ArtifactStore.js'
@@ -23,28 +22,10 @@ const port =
     return wrong === undefined ? undefined : `${example}, ${wrong}`
   }
 
-/** Each change is recorded with a time. */
-const clock: Check = (value) => {
-  const wrong = port<Clock>('a Clock, such as systemClock', 'now', 'sleep')(value)
-  if (wrong !== undefined) return wrong
-  try {
-    const now: unknown = (value as Clock).now()
-    const isTime = typeof now === 'number' && !Number.isNaN(new Date(now).getTime())
-    return isTime ? undefined : `${CLOCK}, not ${kindOf(now)}`
-  } catch (error) {
-    return `${CLOCK}, and does not throw: ${StepError.fromUnknown(error).message}`
-  }
-}
-
-const CLOCK = 'a Clock whose now returns milliseconds since 1970-01-01 UTC'
-
-const interrupt: Check = (value) => {
-  const { signal: own, invalid } = fieldsOf(value)
-  if (isText(invalid)) return `an Interrupt; ${invalid}`
-  return signal(own) !== undefined || notPort(['reason'], value) !== undefined
+const interrupt: Check = (value) =>
+  signal(fieldsOf(value)['signal']) !== undefined || notPort(['reason'], value) !== undefined
     ? `an Interrupt, with signal and reason, not ${kindOf(value)}`
     : undefined
-}
 
 const owner: Check = (value) => {
   const { host, pid } = fieldsOf(value)
@@ -61,7 +42,7 @@ export const store = port<CheckpointStorage>(
 /** The check of each port. */
 export const PORTS: Readonly<Record<keyof Environment, Check>> = {
   storage: store,
-  clock,
+  clock: port<Clock>('a Clock, such as systemClock', 'now', 'sleep'),
   tree: port<WorkingTree>(
     'a WorkingTree, such as workingTree(folder)',
     'content',

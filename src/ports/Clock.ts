@@ -7,7 +7,7 @@ import type { Task } from 'fp-ts/lib/Task.js'
  * @category model
  */
 export interface Clock {
-  /** Milliseconds since 1970-01-01 UTC. A call refuses an environment whose clock returns anything else. */
+  /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number
   /** Milliseconds since any moment, which setting the clock does not change. Without it, a clock that is set ends or prolongs some timeouts. */
   readonly monotonic?: () => number

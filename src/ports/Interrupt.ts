@@ -10,6 +10,4 @@ export interface Interrupt {
   readonly signal: AbortSignal
   /** Returns why the run stops; called only after `signal` fired. Other values are recorded as `aborted`. */
   readonly reason: () => Extract<InterruptReason, 'signal' | 'aborted' | 'paused'>
-  /** Why a call refuses it: it was made with invalid arguments. */
-  readonly invalid?: string
 }

@@ -38,10 +38,16 @@ const eitherOf = (interrupt: Interrupt, other: AbortSignal): Interrupt => {
 const nativeOf = (signal: AbortSignal): AbortSignal => {
   const given: object = signal
   if (given instanceof AbortSignal) return given
+  const known = natives.get(signal)
+  if (known !== undefined) return known
   const own = new AbortController()
+  natives.set(signal, own.signal)
   onAbort(signal, () => own.abort(signal.reason))
   return own.signal
 }
+
+/** One for each foreign signal, so that the calls of a process with one signal add one listener to it. */
+const natives = new WeakMap<AbortSignal, AbortSignal>()
 
 /** Describes an error. Adds the run if the error does not name it, unless the error is about the caller's code. */
 const messageOf = (runId: string, error: RunError): string => {

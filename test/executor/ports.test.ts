@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
-import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
@@ -37,9 +36,8 @@ import {
   StepFailure,
   viewRun
 } from '../../src/index.js'
-import { kindOf } from '../../src/domain/data/Options.js'
 import type { Worktree } from '../../src/domain/workflow/Workspace.js'
-import { nodeEnvironment, workspaces } from '../../src/adapters/node/index.js'
+import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
 import { ended, fakeClock, newProcess, newWorld, policy, refused, right, START } from './fixtures.js'
 
@@ -301,66 +299,6 @@ describe('a store whose functions do not return TaskEithers', () => {
   })
 })
 
-describe('a port in plain JavaScript that returns a Right of something wrong', () => {
-  const STORED = 'an Option of an object with changes, found and heldBy'
-  const CLAIMED = `an object with claim (with epoch and lost) and stored (${STORED})`
-  const waiting = pipe(Program.start('w'), Program.waitFor('ask'))
-  const cases: ReadonlyArray<readonly [string, unknown, (bad: Environment) => Promise<unknown>, string]> = [
-    ['claim', undefined, (bad) => resume(waiting, 'r')(bad)(), CLAIMED],
-    ['claim', { claim: {}, stored: O.none }, (bad) => resume(waiting, 'r')(bad)(), CLAIMED],
-    ['load', undefined, (bad) => viewRun('r')(bad)(), STORED],
-    ['load', O.some(5), (bad) => viewRun('r')(bad)(), STORED],
-    ['load', O.some({ revision: 1 }), (bad) => viewRun('r')(bad)(), STORED],
-    ['history', undefined, (bad) => runChanges('r')(bad)(), 'an array of objects'],
-    ['list', [null], (bad) => listRuns()(bad)(), 'an array of objects'],
-    ['requests.list', undefined, (bad) => resume(waiting, 'r')(bad)(), 'an array of objects'],
-    ['requests.list', [null], (bad) => viewRun('r')(bad)(), 'an array of objects'],
-    ['artifacts.list', undefined, (bad) => prune({ keep: 0, statuses: ['pending'] })(bad)(), 'an array of objects'],
-    [
-      'workspaces.plan',
-      undefined,
-      (bad) => run(waiting, 's', {}, { workspace: 'directory' })(bad)(),
-      'an object with kind and path'
-    ],
-    [
-      'workspaces.find',
-      undefined,
-      (bad) => hasWorkspace({ runId: 'r', workspace: { kind: 'none', path: '.' } })(bad)(),
-      'an object with there'
-    ],
-    ['artifacts.get', undefined, (bad) => run(reading, 's', {})(bad)(), 'an Option of an object']
-  ]
-  const reading = pipe(
-    Program.start('w'),
-    Program.step('one', async ({ artifacts }) => (await artifacts.get('a')) === undefined)
-  )
-
-  test.each(cases)('%s of %j makes no call reject', async (path, given, call, expected) => {
-    const ports = { requests: memoryRequests(), artifacts: memoryArtifacts(), workspaces: workspaces('.') }
-    const whole = nodeEnvironment(memoryStorage(), ports)
-    ended(await run(waiting, 'r', {})(whole)(), 'Pending')
-    const [port, method] = path.includes('.') ? path.split('.') : ['storage', path]
-    const found: Array<unknown> = []
-    const good = whole[port as 'storage']
-    const bad = {
-      ...whole,
-      events: { report: (event: unknown) => void found.push(event) },
-      [port as string]: {
-        ...good,
-        ...(port === 'requests' ? { isAny: () => true } : {}),
-        [method as string]: () => TE.right(given)
-      }
-    }
-    const result = await call(bad)
-    const said = JSON.stringify([result, found], (_, value: unknown) =>
-      value instanceof Error ? value.message : value
-    )
-    // An inbox that cannot be read has no answers for a reader.
-    if (path !== 'requests.list' || given === undefined)
-      assert.ok(said.includes(`return a Right of ${expected}`), said.slice(0, 2000))
-  })
-})
-
 describe('a call of an untyped program without a usable environment', () => {
   const program = once()
   const summaries: Parameters<typeof removeRuns>[0] = []
@@ -407,14 +345,6 @@ describe('a call of an untyped program without a usable environment', () => {
       { ...whole, asyncContext: { get: () => undefined } },
       'environment.asyncContext must be an AsyncContext, such as that of nodeEnvironment, not an object without run'
     ],
-    ...[NaN, Infinity, 8.64e15 + 1, '7', undefined].map((now): readonly [unknown, string] => [
-      { ...whole, clock: { ...whole.clock, now: () => now } },
-      `environment.clock must be a Clock whose now returns milliseconds since 1970-01-01 UTC, not ${kindOf(now)}`
-    ]),
-    [
-      { ...whole, clock: { ...whole.clock, now: throwing } },
-      'environment.clock must be a Clock whose now returns milliseconds since 1970-01-01 UTC, and does not throw: not connected'
-    ],
     [
       { ...whole, artifacts: {}, owner: 'me' },
       'environment.owner must be an Owner, with host and pid, not the string "me"\n' +
@@ -447,19 +377,6 @@ test.each(Object.entries({ collectEvidence, hasWorkspace }))(
     }
   }
 )
-
-test.each([
-  [{ runId: 'r' }],
-  [{ runId: 'r', completedSteps: 5 }],
-  [{ runId: 'r', completedSteps: [{}] }],
-  [{ runId: 'r', completedSteps: [{ unit: 'one', evidence: [null] }] }]
-])('collectEvidence of an untyped program is refused for a checkpoint without records: %j', async (given) => {
-  const collected = await collectEvidence(given as never)(nodeEnvironment(memoryStorage()))()
-  assert.match(
-    RunError.describe(refused(collected, 'InvalidOptions')),
-    /\n {2}checkpoint must be a Checkpoint, such as/
-  )
-})
 
 const ofOneRun: Readonly<Record<string, (id: string) => Executor<unknown>>> = {
   cancel,

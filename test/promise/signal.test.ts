@@ -56,4 +56,18 @@ describe('the option signal', () => {
     const outcome = await ending
     assert.ok(outcome._tag === 'Interrupted' && outcome.reason === 'aborted', outcome._tag)
   })
+
+  test('all calls with one signal of another library listen to it once', async () => {
+    let reads = 0
+    const signal = Object.defineProperty(Object.assign(new EventTarget(), { aborted: false }), 'reason', {
+      get: () => (reads += 1)
+    })
+    const options = { storage: memoryStorage(), signal: signal as unknown as AbortSignal }
+    const environment = { interrupt: interruptFrom(new AbortController().signal) }
+    const one = workflow('w').step('one', () => 1)
+    for (const id of ['a', 'b', 'c'])
+      assert.equal((await runOutcome(one, { ...options, id, environment }))._tag, 'Completed')
+    signal.dispatchEvent(new Event('abort'))
+    assert.equal(reads, 1)
+  })
 })

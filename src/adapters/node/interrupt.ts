@@ -2,7 +2,6 @@
 import { setMaxListeners } from 'node:events'
 import { constants } from 'node:os'
 import * as O from 'fp-ts/lib/Option.js'
-import { describeInvalid, eachOf } from '../../domain/data/Options.js'
 import type { Interrupt } from '../../ports/Interrupt.js'
 import { killAll } from './processGroup.js'
 
@@ -79,8 +78,7 @@ const ignore = (): void => undefined
 /**
  * Installs signal handlers: the first signal requests a stop, a second one ends the process at once. Call it once, in
  * the outermost program; a library leaves signals to its host. Default: SIGINT, SIGTERM, SIGHUP and SIGQUIT. A process
- * that dies of another signal leaves its commands running, so list every signal you expect. With invalid options it
- * installs no handlers, and a run with its interrupt is refused.
+ * that dies of another signal leaves its commands running, so list every signal you expect.
  *
  * The same signal within half a second of the first does not count as a second one, because a program under npm
  * receives a Ctrl+C twice: from the terminal and from npm. A SIGHUP never counts as a second one: the terminal hangs
@@ -106,8 +104,6 @@ const ignore = (): void => undefined
  * @category constructors
  */
 export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopSignal> } = {}): SignalHandlers => {
-  const invalid = describeInvalid('abortOnSignals', options, OPTIONS)
-  if (invalid !== undefined) return { interrupt: refused(invalid), received: () => O.none, dispose: ignore }
   const signals = [...new Set(options.signals ?? USUAL)]
   const stop = new AbortController()
   setMaxListeners(0, stop.signal)
@@ -134,28 +130,6 @@ export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopS
 
   return { interrupt: { signal: stop.signal, reason: () => 'signal' }, received: () => received, dispose }
 }
-
-const SIGNALS: Readonly<Record<StopSignal, true>> = {
-  SIGINT: true,
-  SIGTERM: true,
-  SIGHUP: true,
-  SIGQUIT: true,
-  SIGABRT: true,
-  SIGALRM: true,
-  SIGIO: true,
-  SIGPWR: true,
-  SIGUSR2: true,
-  SIGVTALRM: true,
-  SIGXCPU: true
-}
-
-const OPTIONS = { signals: eachOf(...Object.keys(SIGNALS)) }
-
-/** Its signal has fired, for a caller that passes only that. */
-const refused = (invalid: string): Interrupt => ({
-  ...interruptFrom(AbortSignal.abort(new TypeError(invalid))),
-  invalid
-})
 
 const isSecondRequest = (first: StopSignal, signal: NodeJS.Signals, afterMillis: number): boolean =>
   signal !== 'SIGHUP' && ((signal !== first && first !== 'SIGHUP') || afterMillis >= REPEATED_MILLIS)

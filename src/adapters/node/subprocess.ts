@@ -9,20 +9,6 @@ import { pipe } from 'fp-ts/lib/function.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
-import type { Check } from '../../domain/data/Options.js'
-import {
-  amount,
-  arrayOf,
-  callback,
-  describeOption,
-  fieldsOf,
-  isRecord,
-  isText,
-  millis,
-  optionProblems,
-  signal,
-  text
-} from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
 import { keepHead, keepTail } from './output.js'
 import { guard, isWindows, stopGroup } from './processGroup.js'
@@ -66,8 +52,7 @@ export interface Ended {
 
 /**
  * The command could not be started, so no part of it ran. `code` is the system's (`ENOENT`, `EACCES`, `E2BIG`), Node's
- * (`ERR_INVALID_ARG_VALUE`: a NUL character), `INVALID_OPTIONS` if a field of the command is invalid, or `ABORT_ERR` if the
- * signal had already fired.
+ * (`ERR_INVALID_ARG_VALUE`: a NUL character), or `ABORT_ERR` if the signal had already fired.
  *
  * @category errors
  */
@@ -141,37 +126,10 @@ export const subprocess: Subprocess = {
 }
 
 /** Node throws some start failures and emits the others as an event. */
-const start = (command: Command): E.Either<NotStarted, Child> => {
-  const problems = optionProblems(command, COMMAND, { required: REQUIRED })
-  if (problems.length > 0) {
-    const message = problems.map((one) => describeOption(one)).join('; ')
-    return E.left({ _tag: 'NotStarted', code: 'INVALID_OPTIONS', message })
-  }
-  return command.signal.aborted
+const start = (command: Command): E.Either<NotStarted, Child> =>
+  command.signal.aborted
     ? E.left({ _tag: 'NotStarted', code: 'ABORT_ERR', message: 'stopped before it started' })
     : E.tryCatch(() => launch(command), notStarted(command))
-}
-
-const what: Check = (value) => {
-  const { _tag, script, argv } = fieldsOf(value)
-  const isShell = _tag === 'Shell' && isText(script)
-  const isArgv = _tag === 'Argv' && Array.isArray(argv) && argv.length > 0 && argv.every(isText)
-  return isShell || isArgv ? undefined : "{ _tag: 'Shell', script } or { _tag: 'Argv', argv }"
-}
-
-/** A command of an untyped caller with a grace of NaN would never be killed. */
-const COMMAND: Readonly<Record<keyof Command, Check>> = {
-  what,
-  env: (value) => (isRecord(value) ? undefined : 'an object of strings'),
-  cwd: text,
-  signal,
-  graceMillis: millis,
-  captureBytes: amount,
-  secrets: arrayOf(isText, 'an array of strings'),
-  onOutput: callback
-}
-
-const REQUIRED = Object.keys(COMMAND).filter((option) => option !== 'secrets')
 
 const launch = ({ what, cwd, env }: Command): Child => {
   const options: SpawnOptionsWithStdioTuple<StdioNull, StdioPipe, StdioPipe> = {

@@ -151,6 +151,7 @@ export const listStored = async (
 
 /** Returns what is wrong with a page that a store listed. If the store ignores `after`, the listing would never end. */
 const listingError = (listed: ReadonlyArray<Listed>, { after = '' }: ListOptions): Error | undefined => {
+  if (!Array.isArray(listed)) return new Error(`it must list an array, not ${kindOf(listed)}`)
   for (const one of listed) {
     const runId = fieldsOf(one)['runId']
     if (!isText(runId)) return new Error(`each entry must have a runId, not ${kindOf(runId)}`)

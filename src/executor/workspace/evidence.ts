@@ -5,7 +5,6 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { CompletedStep, Evidence, ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { afterIntact } from '../../domain/plan/evidenceToCheck.js'
-import { fieldsOf, isText } from '../../domain/data/Options.js'
 import type { Changed, FoundEvidence } from '../../domain/plan/Plan.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
@@ -60,7 +59,7 @@ export const collectEvidence = (
   checkpoint: CompletedUnits,
   signal?: AbortSignal
 ): Executor<ReadonlyArray<FoundEvidence>> =>
-  unless(checkpointProblems(checkpoint, hasRecords), () => (environment) => async () => {
+  unless(checkpointProblems(checkpoint), () => (environment) => async () => {
     const { runId, completedSteps, workspace } = checkpoint
     const records = [...completedSteps].filter(({ evidence }) => evidence.length > 0)
     if (records.length === 0) return E.right([])
@@ -72,16 +71,6 @@ export const collectEvidence = (
     if (E.isLeft(inStore)) return inStore
     return E.right(records.flatMap((record) => foundOf(record, diff)))
   })
-
-const hasRecords = (checkpoint: unknown): boolean => {
-  const { completedSteps } = fieldsOf(checkpoint)
-  return Symbol.iterator in Object(completedSteps) && [...(completedSteps as Iterable<unknown>)].every(isRecord)
-}
-
-const isRecord = (record: unknown): boolean => {
-  const { evidence } = fieldsOf(record)
-  return Array.isArray(evidence) && evidence.every((one) => isText(fieldsOf(one)['_tag']))
-}
 
 interface Diff {
   readonly missing: Set<Evidence>

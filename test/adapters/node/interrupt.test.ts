@@ -2,9 +2,7 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
-import { memoryStorage } from '../../../src/adapters/memory.js'
 import { abortOnSignals, exitCode, interruptFrom, neverInterrupted } from '../../../src/adapters/node/index.js'
-import { runOutcome, workflow } from '../../../src/promise/index.js'
 import { isRunning, program, until } from './processes.js'
 
 /** The same signal within this time does not count as a second one. */
@@ -45,32 +43,6 @@ describe('signal handlers', () => {
     const [before, after] = printed().split('\n')
     assert.ok(before !== undefined && before.length > 0)
     assert.equal(after, before)
-  })
-
-  const KNOWN =
-    "'SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGABRT', 'SIGALRM', 'SIGIO', 'SIGPWR', 'SIGUSR2', 'SIGVTALRM' or 'SIGXCPU'"
-
-  test.each<readonly [unknown, string]>([
-    [null, 'options must be an object, not null'],
-    [['SIGINT'], 'options must be an object, not an array'],
-    ['SIGINT', 'options must be an object, not the string "SIGINT"'],
-    [{ signal: ['SIGINT'] }, 'unknown option "signal"; did you mean "signals"?'],
-    [{ signals: 'SIGINT' }, `signals must be an array of ${KNOWN}`],
-    [{ signals: ['SIGINT', 'SIGKILL'] }, `signals must be an array of ${KNOWN}`]
-  ])('abortOnSignals of %j installs no handlers, and a run with its interrupt is refused', async (options, why) => {
-    const before = process.eventNames()
-    const { interrupt, received, dispose } = abortOnSignals(options as never)
-    assert.deepEqual(process.eventNames(), before)
-    assert.deepEqual(received(), O.none)
-    dispose()
-    const one = workflow('w').step('one', () => assert.fail('it ran'))
-    const refused = await runOutcome(one, { id: 'r', storage: memoryStorage(), environment: { interrupt } })
-    assert.equal(
-      refused._tag === 'Refused' && refused.message,
-      `These options are invalid:\n  environment.interrupt must be an Interrupt; abortOnSignals: ${why}`
-    )
-    const stopped = await runOutcome(one, { id: 'r', storage: memoryStorage(), signal: interrupt.signal })
-    assert.equal(stopped._tag, 'Interrupted')
   })
 
   test('dispose removes the signal handlers and leaves those of other code in place', () => {

@@ -49,30 +49,6 @@ describe('commands', () => {
       assert.deepEqual((await ended(shell(`exit ${code}`))).exit, { _tag: 'Code', code })
   })
 
-  test.each<readonly [string, unknown, string]>([
-    ['captureBytes', -1, 'a number ≥ 0, not the number -1'],
-    ['captureBytes', NaN, 'a number ≥ 0, not the number NaN'],
-    ['graceMillis', NaN, 'a finite number ≥ 0'],
-    ['graceMillis', undefined, 'a finite number ≥ 0'],
-    ['signal', {}, 'an AbortSignal'],
-    ['cwd', 5, 'a string'],
-    ['env', undefined, 'an object of strings'],
-    ['onOutput', undefined, 'a function'],
-    ['secrets', 'hunter2', 'an array of strings'],
-    ['what', { _tag: 'Shell' }, "{ _tag: 'Shell', script } or { _tag: 'Argv', argv }"],
-    ['what', { _tag: 'Argv', argv: [] }, "{ _tag: 'Shell', script } or { _tag: 'Argv', argv }"]
-  ])('a command is not started if an untyped caller passes a wrong %s: %j', async (option, value, expected) => {
-    const { code, message } = await refused(shell('echo x'), { [option]: value })
-    assert.deepEqual([code, message], ['INVALID_OPTIONS', `${option} must be ${expected}`])
-  })
-
-  test('a call without a command, or with an unknown option, starts nothing', async () => {
-    const none = await subprocess.run(undefined as never)()
-    assert.match(E.isLeft(none) ? none.left.message : '', /^what must be .*; signal must be an AbortSignal/)
-    const { message } = await refused(shell('echo x'), { grace: 5 } as never)
-    assert.equal(message, 'unknown option "grace"; did you mean "graceMillis"?')
-  })
-
   test('a command that dies of a signal returns the signal', async () => {
     assert.deepEqual((await ended(shell('kill -KILL $$'))).exit, { _tag: 'Signal', signal: 'SIGKILL' })
     assert.deepEqual((await ended(shell('kill -SEGV $$'))).exit, { _tag: 'Signal', signal: 'SIGSEGV' })

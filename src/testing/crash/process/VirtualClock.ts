@@ -1,6 +1,6 @@
 /** A clock that tests advance. */
-import type { OptionTable } from '../../../domain/data/Options.js'
-import { kindOf, millis } from '../../../domain/data/Options.js'
+import type { Check, OptionTable } from '../../../domain/data/Options.js'
+import { kindOf } from '../../../domain/data/Options.js'
 import type { Clock } from '../../../ports/Clock.js'
 import { problemsOf, refuse } from '../../arguments.js'
 
@@ -77,15 +77,18 @@ export const virtualClock = (tick = 0, start = START): VirtualClock => {
   }
 }
 
+const finite: Check = (value) => (Number.isFinite(value) ? undefined : 'a finite number')
+
+/** A negative tick sets the clock back. */
 const CLOCK: OptionTable = {
-  tick: millis,
+  tick: finite,
   start: (value) =>
     typeof value === 'number' && !Number.isNaN(new Date(value).getTime())
       ? undefined
       : `milliseconds since 1970-01-01 UTC, not ${kindOf(value)}`
 }
 
-const ADVANCE: OptionTable = { millis: (value) => (Number.isFinite(value) ? undefined : 'a finite number') }
+const ADVANCE: OptionTable = { millis: finite }
 
 /** Resolves when all settled promises have run their callbacks. */
 const settled = async (): Promise<void> => {
