@@ -311,7 +311,11 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
   [
     'forgets the failed sub-steps of a task',
     'PL-SUB-01',
-    { module: 'subSteps.ts', text: 'if (subStep !== undefined) add(unit, subStep)\n  for', instead: 'void unit\n  for' }
+    {
+      module: 'subSteps.ts',
+      text: 'if (subStep !== undefined) add(unit, subStep, { failedAt: attempts.at(-1)?.failedAt })',
+      instead: 'void [unit, attempts]'
+    }
   ],
   [
     'raises a question for a sub-step in doubt whose error its completed outer sub-step caught',
