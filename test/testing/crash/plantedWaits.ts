@@ -135,7 +135,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     spec: [wave(waiting({ ...SLEEP, halves: 4 }, 'beside'), task({ sleeps: 1 }), task({ sleeps: 3 }))],
     module: 'executor/subSteps/subStepLevel.ts',
     text: '    if (level.isClosed) return await endLateCall(level, name)\n    level.calls += 1\n',
-    instead: '  level.calls += 1\n',
+    instead: '    if (level.isClosed) level.stopping = new AbortController()\n    level.calls += 1\n',
     says: 's0/g0/x1.late was called by code of s0/g0 that is suspended'
   }),
   waits({
