@@ -100,6 +100,5 @@ const insert = (found: Array<Found>, one: Found): void => {
   found.length = Math.min(found.length, MAX_REPORTED)
 }
 
-const pathOf = ({ parent, key }: Place): string => {
-  return parent === undefined ? String(key) : `${pathOf(parent)}${segment(key)}`
-}
+const pathOf = ({ parent, key }: Place): string =>
+  parent === undefined ? String(key) : `${pathOf(parent)}${segment(key)}`
