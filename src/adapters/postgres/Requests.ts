@@ -6,7 +6,7 @@ import { isSameRequest, slotOf } from '../../domain/request/Request.js'
 import type { AlreadyAnswered, RequestError, Requests } from '../../ports/Requests.js'
 import { ofRun } from '../sql/checkedCalls.js'
 import { encodePointer, encodeRequest } from '../sql/Records.js'
-import { pointerIn, requestsIn } from '../sql/Requests.js'
+import { pausePointerIn, requestsIn } from '../sql/Requests.js'
 import type { Database } from './Database.js'
 import { tableOf, writeFailed, writeRows } from './Database.js'
 import { refusal } from './Failure.js'
@@ -29,7 +29,7 @@ export const requestsOf = (database: Database, inbox: Inbox): Requests => {
       if (E.isRight(found)) inbox.learn(runId, found.right.length > 0)
       return found
     },
-    ...pointerIn(
+    ...pausePointerIn(
       pointer,
       'pointer',
       (to) => {

@@ -46,7 +46,7 @@ export const requestsIn = (
 }
 
 /** `column`: of the pointer. `put` writes the only row; `remove` deletes it if it points to the run. */
-export const pointerIn = (
+export const pausePointerIn = (
   { name, where, read }: Table,
   column: string,
   put: (to: ContinueHere) => Promise<E.Either<Failure, void>>,

@@ -8,7 +8,7 @@ import type { WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { AlreadyAnswered, PointerError, RequestError, Requests } from '../../ports/Requests.js'
 import { ofRun } from '../sql/checkedCalls.js'
 import { encodePointer, encodeRequest } from '../sql/Records.js'
-import { pointerIn, pointerOf, requestsIn } from '../sql/Requests.js'
+import { pausePointerIn, pointerOf, requestsIn } from '../sql/Requests.js'
 import type { Fields } from '../sql/Table.js'
 import type { Connection, SqliteOptions } from './Connection.js'
 import { connectionOf, sql, tableOf, write } from './Connection.js'
@@ -33,7 +33,7 @@ export const sqliteRequests = (database: SqliteDatabase, options: SqliteOptions 
     ...requestsIn(tableOf(self, 'requests'), 'body'),
     leave: (request) => ofRun(request.runId, () => leave(self, request)),
     isAny: (runId) => E.isRight(RunId.parse(runId)) && isAny(self, runId),
-    ...pointerIn(
+    ...pausePointerIn(
       pointer,
       'body',
       (to) => pointer.write({}, 'INSERT OR REPLACE INTO pointer (one, body) VALUES (1, ?)', encodePointer(to)),
