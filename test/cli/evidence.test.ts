@@ -270,6 +270,7 @@ ${Array.from({ length: groups }, (_, index) => `      g${index}: { shell: 'echo 
     ])
     const { stdout: nothing } = ok(await dogear(box, 'resume', 'r', '--json'))
     assert.deepEqual((JSON.parse(nothing) as { readonly ran_again: unknown }).ran_again, [])
+    assert.match(ok(await dogear(box, 'show', 'r', '--history')).stdout, /Rewound +make\/g1.*: evidence is missing\n/)
   })
 
   test('a resume counts the groups of a wide wave beyond the first ten', async () => {
